@@ -29,7 +29,7 @@ MAY_IMPORT = {
     "installed": {"core"},
     "engine": {"core", "ports", "trust", "engine"},
     "adapters": {"core", "ports", "trust", "installed", "adapters"},
-    "testing": {"core", "ports", "testing"},
+    "testing": {"core", "ports", "adapters", "testing"},
     "views": {"core", "views"},
     "interfaces": {*_SHOWING, "interfaces"},
     # What people read is in `views`: other interfaces draw it in their own way, and none needs the terminal's.

@@ -30,7 +30,7 @@ from bough.core.messages import Call
 from bough.core.planning.plan import Step
 from bough.core.rules import Rules
 from bough.core.tree.task_state import State
-from bough.testing.memory import MemoryStore
+from bough.testing import MemoryStore
 
 PLAIN = "sk-planted-0123456789"
 AWKWARD = 'pa"ss\\wörd\n\t/</x>'
@@ -45,6 +45,7 @@ def kept(event: AnyEvent, *secrets: str) -> AnyEvent:
         posted = await store.post("run", "@control", event)
         assert await memory.read("run") == [record, posted]
         assert record.event == posted.event
+        await memory.close()
         return record.event
 
     return asyncio.run(main())
@@ -142,7 +143,9 @@ def test_base64_is_struck_out_however_it_is_aligned(before: str, after: str) -> 
         memory = MemoryStore()
         store = redact_secrets(memory, ["correct-horse-battery"])
         coded = base64.b64encode(f"{before}correct-horse-battery{after}".encode())
-        return await memory.get_blob(await store.put_blob(b"Basic " + coded + b"\n"))
+        body = await memory.get_blob(await store.put_blob(b"Basic " + coded + b"\n"))
+        await memory.close()
+        return body
 
     body = asyncio.run(kept())
     assert STRUCK.encode() in body
@@ -153,7 +156,9 @@ def test_base64_is_struck_out_however_it_is_aligned(before: str, after: str) -> 
 def test_keys_are_known_by_their_shape() -> None:
     async def kept(text: str) -> bytes:
         memory = MemoryStore()
-        return await memory.get_blob(await redact_secrets(memory, []).put_blob(text.encode()))
+        body = await memory.get_blob(await redact_secrets(memory, []).put_blob(text.encode()))
+        await memory.close()
+        return body
 
     for key in ("AKIA" + "A" * 16, "ghp_" + "a" * 36, "sk-ant-" + "a" * 60, "AIza" + "b" * 35):
         assert asyncio.run(kept(f"key={key}.")) == b"key=[secret]."

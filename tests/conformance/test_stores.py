@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bough.adapters.stores.liveness import is_gone, worker_id
+from bough.adapters.stores.liveness import worker_id
 from bough.adapters.stores.postgresql import PostgresStore
 from bough.adapters.stores.redacted import redact_secrets
 from bough.adapters.stores.sqlite import SqliteStore
@@ -21,13 +21,11 @@ from bough.core.errors import ClaimHeld, StoreError, VersionConflict
 from bough.core.events import Record
 from bough.core.ids import GOAL
 from bough.ports import Store
-from bough.testing.memory import MemoryStore
 
 from ..postgres import new_schema
 from .stores import LEASE, PROMISES, Clock, Promise, fill, note, texts
 
 STORES: dict[str, Callable[[Path, Clock], Store]] = {
-    "memory": lambda folder, clock: MemoryStore(clock=clock, steady=clock, gone=is_gone),
     "sqlite": lambda folder, clock: SqliteStore(folder / "journal.db", clock=clock),
     "redacted": lambda folder, clock: redact_secrets(
         SqliteStore(folder / "journal.db", clock=clock), ["sk-planted-0123456789"]

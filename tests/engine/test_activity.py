@@ -33,7 +33,7 @@ async def test_a_long_effect_is_seen_from_outside_and_a_short_one_leaves_no_trac
     told: list[tuple[str, str]] = []
     (tmp_path / "now-amber-heron.json").write_text('{"goal": {"what": "from a process that was killed"}}')
     watch = RunObserver(doing=lambda task, what: told.append((task, what)))
-    kept = activity.ActivityFile(tmp_path, watch, redact_secrets(MemoryStore(), ["hunter2hunter2"]))
+    kept = activity.ActivityFile(tmp_path, watch, redact_secrets(memory := MemoryStore(), ["hunter2hunter2"]))
 
     def seen(task: str) -> tuple[str, str]:
         found = activity.load_activity(tmp_path, "amber-heron").get(task, activity.TaskActivity())
@@ -51,4 +51,5 @@ async def test_a_long_effect_is_seen_from_outside_and_a_short_one_leaves_no_trac
     kept.doing("b", "planning")
     await until(lambda: seen("b")[0] == "planning")
     kept.close()
+    await memory.close()
     assert not list(tmp_path.iterdir())

@@ -225,11 +225,11 @@ class RunObserver(Struct, frozen=True):
 
     def or_later(self, later: bool) -> "RunObserver":
         """Return this observer. With `later` and nobody to ask, its questions wait for a later answer."""
-        return replace(self, ask=_answer_later) if later and self.ask is None else self
 
+        async def postpone(question: str) -> None:
+            return None
 
-async def _answer_later(question: str) -> None:
-    return None
+        return replace(self, ask=postpone) if later and self.ask is None else self
 
 
 class PlannedGoal(Struct, frozen=True):

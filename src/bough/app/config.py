@@ -22,20 +22,7 @@ from bough.core.errors import UsageError
 from bough.core.ladder.escalation import LadderRules
 from bough.core.planning.plan import PlanningRules
 from bough.core.rules import AcceptanceRules, CheckRules, CompactionRules, Rules
-from bough.core.settings.sections import (
-    AgentSettings,
-    ApproveSettings,
-    BacklogSettings,
-    BuilderSettings,
-    CheckSettings,
-    HookSettings,
-    Service,
-    ToolServer,
-    WorkerSettings,
-    WorkspaceSettings,
-    describe_server,
-    read_servers,
-)
+from bough.core.settings import sections
 from bough.core.settings.sections import Models as Models
 from bough.core.settings.sections import SandboxSettings as SandboxSettings
 from bough.core.stuck.signals import StuckRules
@@ -56,18 +43,18 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     checks: CheckRules = field(default_factory=CheckRules)
     acceptance: AcceptanceRules = field(default_factory=AcceptanceRules)
     sandbox: SandboxSettings = field(default_factory=SandboxSettings)
-    approve: ApproveSettings = field(default_factory=ApproveSettings)
-    check: CheckSettings = field(default_factory=CheckSettings)
-    workspace: WorkspaceSettings = field(default_factory=WorkspaceSettings)
-    builders: BuilderSettings = field(default_factory=BuilderSettings)
-    backlog: BacklogSettings = field(default_factory=BacklogSettings)
-    worker: WorkerSettings = field(default_factory=WorkerSettings)
-    hooks: HookSettings = field(default_factory=HookSettings)
-    agents: dict[str, AgentSettings] = field(default_factory=dict)
+    approve: sections.ApproveSettings = field(default_factory=sections.ApproveSettings)
+    check: sections.CheckSettings = field(default_factory=sections.CheckSettings)
+    workspace: sections.WorkspaceSettings = field(default_factory=sections.WorkspaceSettings)
+    builders: sections.BuilderSettings = field(default_factory=sections.BuilderSettings)
+    backlog: sections.BacklogSettings = field(default_factory=sections.BacklogSettings)
+    worker: sections.WorkerSettings = field(default_factory=sections.WorkerSettings)
+    hooks: sections.HookSettings = field(default_factory=sections.HookSettings)
+    agents: dict[str, sections.AgentSettings] = field(default_factory=dict)
     """Outside agents by name: how they are started, and what they may see. Rejected in a repository's file."""
-    mcp: dict[str, ToolServer] = field(default_factory=dict)
+    mcp: dict[str, sections.ToolServer] = field(default_factory=dict)
     """Servers of the Model Context Protocol by name. Agents can use their tools."""
-    services: dict[str, Service] = field(default_factory=dict)
+    services: dict[str, sections.Service] = field(default_factory=dict)
     prices: dict[str, ModelPrice] = field(default_factory=dict)
     """Prices by model: `"openai:my-model" = {input = 3, output = 15}`."""
 
@@ -78,9 +65,9 @@ PERSON_ONLY = {
     ("approve", "commands"),
     ("approve", "wait"),
     *(("sandbox", key) for key in SandboxSettings.__struct_fields__),
-    *(("backlog", key) for key in BacklogSettings.__struct_fields__),
-    *(("worker", key) for key in WorkerSettings.__struct_fields__),
-    *(("hooks", key) for key in HookSettings.__struct_fields__),
+    *(("backlog", key) for key in sections.BacklogSettings.__struct_fields__),
+    *(("worker", key) for key in sections.WorkerSettings.__struct_fields__),
+    *(("hooks", key) for key in sections.HookSettings.__struct_fields__),
 }
 REMOVED = {("backlog", "lessons"): " Lessons are gone, because they did not help: remove it."}
 """What to tell a person who uses a setting of an earlier release."""
@@ -137,7 +124,7 @@ def list_layers(
     home, mine = _read_person_file(env)
     place, table = _read_repository_file(folder)
     with suppress(UnicodeDecodeError):  # Many tools share .mcp.json, so bough leaves the complaint to them.
-        if servers := read_servers(_read_text(folder, ".mcp.json")):
+        if servers := sections.read_servers(_read_text(folder, ".mcp.json")):
             table = {**table, "mcp": {**servers, **table.get("mcp", {})}}
     own = _read_env(env)
     outside = outside or "none" in (layer.get("sandbox", {}).get("mode") for layer in (mine, own))
@@ -155,7 +142,7 @@ def list_layers(
     return [(home, mine), (place, table), ("environment", own)]
 
 
-def load_hooks(env: Mapping[str, str]) -> HookSettings:
+def load_hooks(env: Mapping[str, str]) -> sections.HookSettings:
     """Load the person's hooks. A repository cannot set hooks, so its file is not read."""
     (_, mine), own = _read_person_file(env), _read_env(env)
     return _convert({"hooks": {**mine.get("hooks", {}), **own.get("hooks", {})}}).hooks
@@ -194,7 +181,9 @@ def _find_wishes(table: Table, mine: Table, outside: bool) -> dict[str, str]:
     for section, values in table.items():
         for key in values:
             if section in NAMED:
-                found[f"{section}.{key}"] = describe_server(values[key]) if section == "mcp" else _render(values[key])
+                found[f"{section}.{key}"] = (
+                    sections.describe_server(values[key]) if section == "mcp" else _render(values[key])
+                )
                 continue
             value, default = (getattr(getattr(each, section), key) for each in (understood, defaults))
             if not applies_unasked(section, key, value, default, outside=outside):
@@ -254,7 +243,7 @@ def _check_numbers(table: Table) -> None:
                 raise UsageError(f"`{section}.{key}` is {value}: give a number, or leave it out for the default.")
 
 
-def _refuse_outside(chosen: WorkspaceSettings) -> None:
+def _refuse_outside(chosen: sections.WorkspaceSettings) -> None:
     """Refuse paths outside the project, so that a repository's file cannot reach the person's private files."""
     named = [("link", name) for name in chosen.link] + [("copy", name) for name in chosen.copy]
     for key, name in [*named, *([("env_file", chosen.env_file)] if chosen.env_file else [])]:

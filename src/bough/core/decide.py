@@ -64,9 +64,7 @@ def decide(task: Task, now: float) -> c.Command:
         return c.Relay()
     if task.acceptance.claim is not None:
         return c.ChangeState(State.TESTING, "the agent says it is done")
-    if task.plan.split:
-        return c.Split(task.plan.split)
-    return _continue_work(task, now)
+    return c.Split(task.plan.split) if task.plan.split else _continue_work(task, now)
 
 
 def _continue_work(task: Task, now: float) -> c.Command:
@@ -206,9 +204,7 @@ def _decide_plan(task: Task) -> c.Command:
         return c.Rest("budget", describe_spent(task.id, limit))
     if depth(task.id) == 0 and task.plan.estimate is None:
         return c.Estimate()
-    if task.plan.proposed and not task.plan.wish:
-        return c.Agree()
-    return c.MakePlan()
+    return c.Agree() if task.plan.proposed and not task.plan.wish else c.MakePlan()
 
 
 def _gather(task: Task) -> c.Command:

@@ -61,7 +61,6 @@ def worker_name(worker: str) -> str:
 
 
 def child_path(task: str, name: str) -> str:
-    """Return the path of a task's child."""
     return name if task == GOAL else f"{task}/{name}"
 
 

@@ -218,7 +218,6 @@ async def read_answer(answer: Answer, task: Task, runtime: TaskRuntime) -> Answe
 
 
 def build_answer_event(answer: Answer, attempt: int, number: int, seconds: float) -> e.ModelAnswered:
-    """Return the event for a model's answer."""
     # Calls get ids made by bough, unique within the task, because some servers omit or reuse ids and every result has
     # to name its call. They have nine digits, as the strictest provider demands.
     kept = answer.calls[:MOST_CALLS]

@@ -156,7 +156,6 @@ async def find_check_command(task: Task, runtime: TaskRuntime) -> str:
 
 
 async def render_diff(task: Task, runtime: TaskRuntime) -> str:
-    """Render the task's changes so far."""
     diff = await runtime.ports.workspaces.diff(task.base, task.tree) if task.tree != task.base else ""
     if len(diff) > DIFF_LIMIT:
         stat = await runtime.ports.workspaces.diff(task.base, task.tree, stat=True)

@@ -99,8 +99,6 @@ class Store(Protocol):
 
 
 class Model(Protocol):
-    """One language model."""
-
     name: str
     """`provider:model`."""
 
@@ -328,8 +326,6 @@ class ToolResult(Struct, frozen=True):
 
 
 class Tools(Protocol):
-    """The tools that an agent can call."""
-
     @property
     def specs(self) -> tuple[ToolSpec, ...]: ...
 

@@ -27,8 +27,6 @@ class TurnProgress(Struct, frozen=True):
 
 
 class TurnEnded(Struct, frozen=True):
-    """An outside agent has ended its turn."""
-
     text: str
     stop: Stop = "end"
     usage: Usage = Usage()

@@ -28,8 +28,6 @@ WIDTH = 300
 
 
 class TaskActivity(Struct, frozen=True):
-    """The current activity of a task."""
-
     what: str = ""
     """What the task is doing, if no event says so: `merging into goal`."""
     since: float = 0.0

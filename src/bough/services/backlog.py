@@ -28,8 +28,6 @@ LEASE = 15.0
 
 
 class AddedGoal(Struct, frozen=True):
-    """A goal that was added, or why it was not."""
-
     name: str
     entry: GoalEntry
     refused: str = ""

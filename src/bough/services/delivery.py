@@ -34,8 +34,6 @@ BODY = 2_000
 
 
 class Delivery(Project, frozen=True):
-    """A project whose runs can be delivered."""
-
     async def diff(self, name: str, stat: bool = False) -> str:
         """Return the diff of everything that the run has changed so far, finished or not."""
         if not await self.store.read(name, GOAL):

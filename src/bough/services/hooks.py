@@ -48,8 +48,6 @@ LOG = 1_000_000
 
 
 class HookCall(Struct, frozen=True):
-    """One call of a hook, as logged."""
-
     at: float
     id: str
     event: str
@@ -212,7 +210,6 @@ class Herald:
 
 
 def call_hook(outbox: Outbox, root: Path, command: Command, notice: Notice, timeout: float) -> HookCall:
-    """Call a hook, and log the result."""
     began, event = time.time(), notice.hook_event_name
     own = {"BOUGH_EVENT": event, "BOUGH_MESSAGE": notice.message}
     try:

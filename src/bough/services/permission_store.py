@@ -80,7 +80,6 @@ class Permissions:
             return {}
 
     def keep(self, subject: str, wishes: Mapping[str, str], *, allowed: bool) -> None:
-        """Record the person's answer."""
         self.keep_all({subject: wishes}, allowed=allowed)
 
     def keep_all(self, subjects: Mapping[str, Mapping[str, str]], *, allowed: bool) -> None:

@@ -44,8 +44,6 @@ def name_project(root: Path) -> str:
 
 
 class LinkedQuestion(Struct, frozen=True):
-    """The question behind a link."""
-
     run: str
     goal: str
     question: str

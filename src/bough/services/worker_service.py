@@ -213,7 +213,6 @@ def require_shared_journal(folder: Path | str) -> None:
 
 
 async def list_workers(store: Store) -> list[Worker]:
-    """List the workers that serve the journal now."""
     return await _require_shared_store(store).transact(list_present_workers)
 
 

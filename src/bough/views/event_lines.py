@@ -156,13 +156,14 @@ class EventFormatter:
     def tell(self, record: e.Record) -> Told:
         """Describe this event. Pass events in order: later ones may need earlier ones."""
         if tell := LINES.get(type(record.event)):
-            return (told, "") if isinstance(told := tell(record.event), str) else told
-        if (told := tell_round(record.event, self._tasks.setdefault(record.task, TaskMemory()))) is None:
+            told = tell(record.event)
+            return (told, "") if isinstance(told, str) else told
+        found = tell_round(record.event, self._tasks.setdefault(record.task, TaskMemory()))
+        if found is None:
             raise LookupError(f"There are no words for {type(record.event).__name__}.")
-        return told
+        return found
 
     def round(self, task: str) -> int:
-        """Return the number of the task's current round."""
         return self._tasks[task].rounds if task in self._tasks else 0
 
     def news(self, record: e.Record) -> Told | None:

@@ -132,9 +132,7 @@ def pluralize(number: int, word: str) -> str:
 
 def format_money(dollars: float) -> str:
     """Format dollars with cents; an amount below one cent gets four decimal places."""
-    if dollars and dollars < 0.01:
-        return f"${dollars:.4f}"
-    return f"${dollars:,.2f}"
+    return f"${dollars:.4f}" if dollars and dollars < 0.01 else f"${dollars:,.2f}"
 
 
 def format_cost(spend: Spend) -> str:

@@ -16,16 +16,7 @@ from bough.core.backlog.state import Backlog, BacklogItem
 from bough.core.budget.limits import Spend, sum_spends
 from bough.core.ids import GOAL
 from bough.core.tree.task import Task
-from bough.views.formatting import (
-    first_sentence,
-    format_clock,
-    format_cost,
-    format_count,
-    format_duration,
-    format_moment,
-    one_line,
-    pluralize,
-)
+from bough.views import formatting as f
 from bough.views.run_view import RunView
 
 HEADINGS: dict[Kind, str] = {
@@ -41,8 +32,6 @@ HEADINGS: dict[Kind, str] = {
 
 
 class GoalLine(Struct, frozen=True):
-    """One goal on the page."""
-
     name: str
     number: int
     title: str
@@ -195,15 +184,15 @@ def list_notes(task: Task, rows: Sequence[Evidence]) -> Iterator[str]:
     """List what a person wants to know about finished work before they look at it."""
     said = task.acceptance.summaries[-1].text if task.acceptance.summaries else ""
     if said.strip():
-        yield f"done: {first_sentence(said)}"
+        yield f"done: {f.first_sentence(said)}"
     for case in dict.fromkeys(case.says for row in rows for case in row.probes if case.repaired):
-        yield f"refuted by the examiner, then repaired: {one_line(case)}"
+        yield f"refuted by the examiner, then repaired: {f.one_line(case)}"
     for one in (row.requirement for row in rows):
         if one.dropped or one.superseded:
             how = f"dropped by {one.dropped}" if one.dropped else f"replaced by requirement {one.superseded}"
-            yield f"{how}: {one_line(one.whole)}"
+            yield f"{how}: {f.one_line(one.whole)}"
         elif one.source:
-            yield f"asked later ({one.source}): {one_line(one.whole)}"
+            yield f"asked later ({one.source}): {f.one_line(one.whole)}"
     if tests := dict.fromkeys(change.test for change in task.test_changes.allowed):
         yield f"tests changed with permission: {', '.join(tests)}"
 
@@ -212,17 +201,19 @@ def describe_night(night: NightPage) -> str:
     if not night.started_at:
         option = f" --list {night.name}" if night.name != "backlog" else ""
         return f"The list `{night.name}` has not been worked on yet: start it with `bough backlog run{option}`."
-    begun, named = format_moment(night.started_at), f" of {night.name}" if night.name != "backlog" else ""
+    begun, named = f.format_moment(night.started_at), f" of {night.name}" if night.name != "backlog" else ""
     if not night.ended_at:
         return f"The night{named} that began {begun} is not over"
     soon = night.ended_at - night.started_at < 86_400  # The time of day is then enough, without the date.
-    ended = format_clock(night.ended_at)[:5] if soon else format_moment(night.ended_at)
+    ended = f.format_clock(night.ended_at)[:5] if soon else f.format_moment(night.ended_at)
     return f"The night{named} from {begun} to {ended}: {night.why}"
 
 
 def describe_totals(night: NightPage) -> str:
     counts = [f"{len(goals)} {heading.lower()}" for heading, goals in night.groups]
-    return f"{pluralize(len(night.goals), 'goal')}: {', '.join(counts) or 'none'}. {', '.join(describe_spent(night))}."
+    return (
+        f"{f.pluralize(len(night.goals), 'goal')}: {', '.join(counts) or 'none'}. {', '.join(describe_spent(night))}."
+    )
 
 
 def describe_branch(night: NightPage) -> str:
@@ -233,18 +224,18 @@ def describe_branch(night: NightPage) -> str:
     left_out = [goal.name for goal in night.goals if goal.together not in ("", "on it")]
     missing = f"; left out: {', '.join(left_out)}" if left_out else ""
     other = f" ({night.trouble})" if night.trouble else ""
-    return f"Together on the branch {night.branch}{other}: {pluralize(landed, 'goal')}{missing}."
+    return f"Together on the branch {night.branch}{other}: {f.pluralize(landed, 'goal')}{missing}."
 
 
 def describe_proposals(night: NightPage) -> list[str]:
     option = f" --list {night.name}" if night.name != "backlog" else ""
-    return [f"{one_line(title)}: bough backlog accept {name}{option}" for name, title in night.proposed.items()]
+    return [f"{f.one_line(title)}: bough backlog accept {name}{option}" for name, title in night.proposed.items()]
 
 
 def describe_spent(night: NightPage) -> list[str]:
-    cost = [] if _is_unpriced(night.spend) else [format_cost(night.spend)]
+    cost = [] if _is_unpriced(night.spend) else [f.format_cost(night.spend)]
     seconds = sum(goal.seconds for goal in night.goals)
-    return [*cost, f"{format_count(night.spend.tokens)} tokens", f"{format_duration(seconds)} of work"]
+    return [*cost, f"{f.format_count(night.spend.tokens)} tokens", f"{f.format_duration(seconds)} of work"]
 
 
 def _is_unpriced(spend: Spend) -> bool:
@@ -252,12 +243,11 @@ def _is_unpriced(spend: Spend) -> bool:
 
 
 def describe_goal(goal: GoalLine) -> str:
-    """Describe a goal's outcome on one line."""
     parts = []
     if goal.requirements and (goal.proven or goal.kind != "proven"):  # Otherwise its check proved it.
-        parts.append(f"{goal.proven} of {pluralize(goal.requirements, 'requirement')} proven")
+        parts.append(f"{goal.proven} of {f.pluralize(goal.requirements, 'requirement')} proven")
     if goal.files:
-        parts.append(f"{pluralize(goal.files, 'file')} +{goal.added} −{goal.removed}")
+        parts.append(f"{f.pluralize(goal.files, 'file')} +{goal.added} −{goal.removed}")
     if goal.check and goal.kind in ("proven", "not_proven"):
         parts.append(goal.check)
     if goal.rechecked and goal.kind == "proven":
@@ -268,9 +258,9 @@ def describe_goal(goal: GoalLine) -> str:
     if goal.question:
         parts.append(f"asks: {goal.question}")
     if goal.seconds:
-        cost = f"{format_count(goal.spend.tokens)} tokens" if _is_unpriced(goal.spend) else format_cost(goal.spend)
-        parts.append(f"{cost}, {format_duration(goal.seconds)}")
-    return one_line(" · ".join(part for part in parts if part))
+        cost = f"{f.format_count(goal.spend.tokens)} tokens" if _is_unpriced(goal.spend) else f.format_cost(goal.spend)
+        parts.append(f"{cost}, {f.format_duration(goal.seconds)}")
+    return f.one_line(" · ".join(part for part in parts if part))
 
 
 def describe_details(goal: GoalLine) -> Iterator[str]:

@@ -73,7 +73,6 @@ class RunView(Struct):
         return sum_spends([Spend() if begun else self.scouted, *(task.spend for task in self.tasks.values())])
 
     def see(self, record: e.Record) -> None:
-        """Process one more event."""
         path = record.task
         task = self.tasks.get(path) or self._see_elsewhere(record)
         self.last_at = record.at

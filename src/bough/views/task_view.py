@@ -101,7 +101,6 @@ def make_title(step: Step) -> str:
 
 
 def see_task(task: TaskView, record: e.Record) -> None:
-    """Process one more event of a task."""
     task.last_at = record.at
     # The most frequent events come first: a large run has a hundred thousand of them.
     match event := record.event:

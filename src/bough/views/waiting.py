@@ -40,8 +40,6 @@ class Waiting(Struct, frozen=True):
 
 
 class GivenAnswer(Struct, frozen=True):
-    """The answer to a question."""
-
     kind: Kind
     task: str
     question: str

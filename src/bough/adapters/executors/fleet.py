@@ -74,7 +74,6 @@ FROM workers ORDER BY worker
 
 
 def list_present_workers(db: Transaction) -> list[Worker]:
-    """List the workers that are present now."""
     names = Worker.__struct_fields__
     return [msgspec.convert(dict(zip(names, row, strict=True)), Worker) for row in db.all(_LIST, LIFE)]
 

@@ -8,18 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from bough.adapters.executors.dbos import (
-    NAME,
-    POLLED,
-    QUEUE,
-    VERSION,
-    WORKFLOW,
-    QueuedTask,
-    explain_errors,
-    find_tables,
-    load_dbos,
-    parse_tags,
-)
+from bough.adapters.executors import dbos as executor
 from bough.adapters.stores.postgresql_server import Server
 
 if TYPE_CHECKING:
@@ -27,7 +16,7 @@ if TYPE_CHECKING:
 
 MANY = 25
 """Above this number of workers each polls less often, so that the server's load does not grow."""
-RunHanded = Callable[[QueuedTask, Callable[[], None]], Coroutine[Any, Any, str]]
+RunHanded = Callable[[executor.QueuedTask, Callable[[], None]], Coroutine[Any, Any, str]]
 """Runs a task, and calls the given function when the task halts: the work after that needs no slot."""
 
 
@@ -56,19 +45,19 @@ class Intake:
 
     def start(self) -> None:
         """Make DBOS's tables and start its threads. Call this in a thread."""
-        dbos, serializer = load_dbos()
+        dbos, serializer = executor.load_dbos()
         DBOS = dbos.DBOS
         DBOS(
             config={
-                "name": NAME,
-                "application_version": VERSION,
+                "name": executor.NAME,
+                "application_version": executor.VERSION,
                 "executor_id": self._executor,
                 "serializer": serializer,
                 "log_level": "CRITICAL",
                 # A workflow holds its thread until the task halts, and DBOS needs some for itself.
                 "max_executor_threads": self._slots + 8,
                 "sys_db_pool_size": 4,
-                **find_tables(self._server),
+                **executor.find_tables(self._server),
             }
         )
 
@@ -77,20 +66,20 @@ class Intake:
             not repeat a finished step, although the files that the step left are only on this one."""
             name = DBOS.workflow_id or ""
             try:
-                task = msgspec.convert(handed, QueuedTask)
+                task = msgspec.convert(handed, executor.QueuedTask)
                 return asyncio.run_coroutine_threadsafe(self._run(name, task), self._loop).result()
             finally:
                 self._taken.discard(name)
 
         # By default DBOS gives a workflow up after some recoveries. Only the coordinator, which sees progress, may give
         # a task up (`TRIES`).
-        DBOS.workflow(name=WORKFLOW, max_recovery_attempts=None)(leaf)
+        DBOS.workflow(name=executor.WORKFLOW, max_recovery_attempts=None)(leaf)
         logging.getLogger("dbos").setLevel(logging.CRITICAL)
         self._limit_to_slots()
-        with explain_errors(self._server):
+        with executor.explain_errors(self._server):
             DBOS.launch()
         self._dbos = DBOS
-        DBOS.register_queue(QUEUE, polling_interval_sec=POLLED, on_conflict="never_update")
+        DBOS.register_queue(executor.QUEUE, polling_interval_sec=executor.POLLED, on_conflict="never_update")
 
     def _limit_to_slots(self) -> None:
         """Limit each poll to this worker's free slots: DBOS has one limit for all workers of a queue, while workers
@@ -101,7 +90,7 @@ class Intake:
         start, read = database.start_queued_workflows, database.get_queue
 
         def limited(own: Any, queue: Any, *args: Any, **named: Any) -> Any:
-            needed = parse_tags(queue.name)
+            needed = executor.parse_tags(queue.name)
             if needed is None:
                 return start(own, queue, *args, **named)
             # DBOS polls each queue in a thread of its own: two of them could give away the last slot.
@@ -118,17 +107,17 @@ class Intake:
         known: dict[str, Any] = {}
 
         def slowed(own: Any, name: str, *args: Any, **kwargs: Any) -> Any:
-            if parse_tags(name) is None:
+            if executor.parse_tags(name) is None:
                 return read(own, name, *args, **kwargs)
             if name not in known or len(self._taken) < self._slots:  # without a free slot there is no need to ask
                 known[name] = read(own, name, *args, **kwargs)
             if known[name] is not None:
-                known[name]._polling_interval_sec = POLLED * max(1.0, self.fleet / MANY)
+                known[name]._polling_interval_sec = executor.POLLED * max(1.0, self.fleet / MANY)
             return known[name]
 
         database.start_queued_workflows, database.get_queue = limited, slowed
 
-    async def _run(self, name: str, task: QueuedTask) -> str:
+    async def _run(self, name: str, task: executor.QueuedTask) -> str:
         work = self._works[name] = asyncio.ensure_future(self._run_task(task, lambda: self._taken.discard(name)))
         try:
             return await work
@@ -141,7 +130,7 @@ class Intake:
         """End tasks that the coordinator cancelled, and those that another worker has taken."""
         if not self._taken or self._dbos is None:
             return
-        with explain_errors(self._server):
+        with executor.explain_errors(self._server):
             found = await asyncio.to_thread(
                 self._dbos.list_workflows, workflow_ids=list(self._taken), load_input=False, load_output=False
             )
@@ -157,7 +146,7 @@ class Intake:
         """Enqueue again the tasks of executors that are gone: DBOS itself recovers only its own."""
         if self._dbos is None:
             return
-        with explain_errors(self._server):
+        with executor.explain_errors(self._server):
             pending = await asyncio.to_thread(
                 self._dbos.list_workflows, status="PENDING", load_input=False, load_output=False
             )

@@ -166,8 +166,6 @@ class RemoteModel(ABC):
 
 
 class HttpModel(RemoteModel):
-    """A model behind HTTP."""
-
     listing: ClassVar[str] = "/models"
     """The path of the endpoint's list of models."""
     reader: ClassVar[type[wire.BaseReader]]
@@ -296,7 +294,6 @@ class HttpModel(RemoteModel):
         return url
 
     def body(self, prompt: Prompt) -> bytes:
-        """Build the request for this prompt."""
         # The conversation's bytes belong to `_prefixes` and will grow: copy them before anything waits.
         self._pictures = prompt.pictures
         messages = self._prefixes.bytes_of(prompt.messages)

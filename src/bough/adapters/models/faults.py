@@ -144,7 +144,6 @@ class Endpoint(Struct, frozen=True):
 
 
 def explain_status(at: Endpoint, status: int, headers: Mapping[str, str], body: bytes) -> Unavailable:
-    """Explain an answer with an error status."""
     try:
         error = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -160,7 +159,6 @@ def explain_status(at: Endpoint, status: int, headers: Mapping[str, str], body: 
 
 
 def explain_error(at: Endpoint, answer: Any) -> Unavailable:
-    """Explain an error object inside an answer."""
     error = _find_error(answer)
     kinds = _extract_kinds(error)
     named = [status for kind in kinds for name, status in STATUS_OF_KIND.items() if re.search(name, kind)]
@@ -169,7 +167,6 @@ def explain_error(at: Endpoint, answer: Any) -> Unavailable:
 
 
 def explain_link_error(at: Endpoint, error: LinkError, timeout: float) -> Unavailable:
-    """Explain a connection error."""
     if isinstance(error, UnreachableInTime):
         said = f"{at.host} could not be reached in time for {at.name}; check the network and the base URL."
         return TransientError(said, sign="down")
@@ -312,9 +309,7 @@ def _find_error(answer: Any) -> Any:
     """Return the error in an error answer: providers wrap it in a list, in `error`, or not at all."""
     if isinstance(answer, list) and answer:
         answer = answer[0]
-    if isinstance(answer, dict) and answer.get("error"):
-        return answer["error"]
-    return answer
+    return answer["error"] if isinstance(answer, dict) and answer.get("error") else answer
 
 
 def _extract_message(error: Any) -> str:

@@ -30,8 +30,6 @@ EXTRAS = ("bedrock", "openai-responses", "vertex")
 
 
 class LibraryModel(RemoteModel):
-    """A model that the library calls."""
-
     def __init__(self, env: Mapping[str, str], at: Endpoint, timeout: float, options: Options) -> None:
         _check_installed(at)
         super().__init__(at, timeout, options)

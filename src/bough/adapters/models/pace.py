@@ -71,7 +71,6 @@ class Pace(Struct):
         return self.number
 
     def answered(self, sent: int) -> None:
-        """Note that the server answered."""
         self.under_way.remove(sent)
         if sent <= self.cut:
             return

@@ -186,7 +186,6 @@ def adopt_orphans() -> None:
 
 
 def list_children() -> list[int]:
-    """List the current children of this process."""
     me = os.getpid()
     try:
         return [int(pid) for pid in Path(f"/proc/self/task/{me}/children").read_text().split()]

@@ -76,9 +76,7 @@ def is_alive(worker: str, folder: Path | None = None) -> bool | None:
     except PermissionError:
         pass  # it exists, and belongs to another user
     now = _read_start_time(process.pid)
-    if now is None or process.started == _UNKNOWN:
-        return None
-    return now == process.started
+    return None if now is None or process.started == _UNKNOWN else now == process.started
 
 
 def is_gone(worker: str) -> bool:

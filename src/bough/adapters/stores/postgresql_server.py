@@ -28,8 +28,6 @@ _PASSING = ("08", "57", "40", "53300", "55P03")
 
 
 class Transaction(Statements):
-    """Statements of one transaction."""
-
     def __init__(self, connection: "psycopg.Connection[Cells]", again: bool) -> None:
         self._connection = connection
         self.again = again
@@ -112,7 +110,6 @@ class Server:
         return connection
 
     def explain(self, error: Exception) -> StoreError:
-        """Explain an error of the database, or of the connection."""
         state, said = getattr(error, "sqlstate", None) or "08", " ".join(str(error).split()).rstrip(".")
         said = said.partition(" Is the server running")[0]  # libpq's own question; ours follows below
         if state.startswith("53100"):

@@ -242,7 +242,6 @@ class Spares:
         return not self._all()
 
     def clear(self) -> None:
-        """Remove all spare checkouts."""
         disk.remove(os.fsencode(self._folder))
         disk.remove(os.fsencode(self.trash.folder))
 

@@ -37,8 +37,6 @@ class ChangedFolders(NamedTuple):
 
 
 class CheckoutWatch:
-    """Watches the folders of one checkout."""
-
     _handle = -1
     _taken = 0
     _sure = False

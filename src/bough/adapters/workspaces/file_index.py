@@ -130,7 +130,6 @@ class FileIndex(Struct):
         self.bare.discard(parent)
 
     def remove(self, path: bytes) -> None:
-        """Remove a file that exists."""
         parent, _, name = path.rpartition(b"/")
         del self.change(parent).files[name]
 

@@ -36,8 +36,6 @@ class GivenChange(Struct, frozen=True):
 
 
 class PersonCommits:
-    """Reads the commits of the person's repository."""
-
     def __init__(self, root: Path) -> None:
         self._root = root
         self._git = Git(root)

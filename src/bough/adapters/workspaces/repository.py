@@ -219,8 +219,6 @@ def _encode_message(message: str) -> bytes:
 
 
 class TreeContents:
-    """The contents of one tree; see `ports.Contents`."""
-
     def __init__(self, repository: Repository, tree: str) -> None:
         self._repository = repository
         self._tree = tree

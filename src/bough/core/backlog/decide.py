@@ -34,8 +34,6 @@ LEAST = 0.01
 
 
 class GoalStanding(Struct, frozen=True):
-    """The status of a goal, and why."""
-
     kind: Kind
     why: str = ""
     until: float = 0.0
@@ -113,7 +111,6 @@ Move = Take | CallOff | Wait | Join | End
 
 
 def explain(backlog: Backlog, item: BacklogItem, here: NightSituation) -> GoalStanding:
-    """Tell the status of a goal, and why."""
     alone = _explain_alone(backlog, item, here)
     if alone.kind not in ("ready", "not_begun"):
         return alone
@@ -307,6 +304,4 @@ def _describe_end(standings: Iterable[GoalStanding]) -> str:
     kinds = {one.kind for one in standings}
     if kinds <= {"proven", "dropped"}:
         return "every goal is done and proven" if "proven" in kinds else "there is nothing to do"
-    if "waiting" in kinds:
-        return "what is left waits for an answer"
-    return "nothing is left that can begin"
+    return "what is left waits for an answer" if "waiting" in kinds else "nothing is left that can begin"

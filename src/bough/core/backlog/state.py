@@ -20,8 +20,6 @@ TOGETHER = "@together"
 
 
 class BacklogItem(Struct, frozen=True):
-    """A goal of the list, and its progress."""
-
     name: str
     number: int
     entry: GoalEntry

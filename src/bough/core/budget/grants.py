@@ -62,10 +62,7 @@ def compute_grant(
 
 
 def compute_root_rounds(leaves: int, set_by_person: int | None = None) -> int:
-    """Compute the rounds of a whole run, before it starts."""
-    if set_by_person is not None:
-        return set_by_person
-    return ATOMIC_ROUNDS + LEAF_ROUNDS * max(0, leaves - 1)
+    return ATOMIC_ROUNDS + LEAF_ROUNDS * max(0, leaves - 1) if set_by_person is None else set_by_person
 
 
 def set_rounds(limits: Limits, rounds: int) -> Limits:

@@ -96,7 +96,6 @@ def seconds_left(spend: Spend, limits: Limits) -> float | None:
 
 
 def convert_spend(spend: Spend) -> Limits:
-    """Convert a spend to the limits that it uses up."""
     return Limits(spend.rounds, spend.tokens, spend.cost, spend.seconds / 60)
 
 

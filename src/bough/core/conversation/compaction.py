@@ -34,7 +34,6 @@ def is_due(used: int, window: int, rules: CompactionRules) -> bool:
 
 
 def measure_messages(messages: Iterable[Message]) -> int:
-    """Estimate the tokens of a conversation."""
     return sum(map(_measure_message, messages))
 
 

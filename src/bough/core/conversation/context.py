@@ -179,7 +179,6 @@ def build_planner_goal(task: Task) -> Step:
 
 
 def build_settled_event(step: Step, child: Task, state: State, why: str, tree: str, spend: Spend) -> ChildSettled:
-    """Build the event for a step's end."""
     ends = _list_own(child, "dead_end")
     # A step that only ran out of rounds did nothing wrong, so the next agent gets no warning.
     if state is not State.COMPLETED and not why.startswith(OUT_OF_ROUNDS):

@@ -25,12 +25,10 @@ def change(task: Task, **changes: Any) -> Task:
 
 
 def charge(task: Task, spend: Spend) -> Task:
-    """Add this spend to the task's."""
     return change(task, budget={"spend": task.budget.spend.plus(spend)})
 
 
 def charge_check(task: Task, seconds: float) -> Task:
-    """Add the time of a check to the task's spend."""
     return charge(task, Spend(seconds=seconds, check_seconds=seconds))
 
 
@@ -53,7 +51,6 @@ def get_attempt(task: Task) -> Attempt:
 
 
 def add_message(task: Task, message: Message) -> Task:
-    """Add a message to the conversation."""
     attempt = get_attempt(task)
     used = attempt.used + measure_messages((message,))
     pictured = attempt.pictured or (isinstance(message, Result) and message.picture is not None)

@@ -51,11 +51,6 @@ def _reassign_coverage(task: Task, steps: tuple[Step, ...], dropped: set[str]) -
     return tuple(replace(step, covers=covers) for step in steps)
 
 
-def _apply_plan_changed(task: Task, event: e.PlanChanged) -> Task:
-    begun = tuple(step for step in task.plan.steps if step.name in task.children.begun)
-    return change(task, plan={"steps": (*begun, *event.steps)})
-
-
 def _apply_plan_refused(task: Task, event: e.PlanRefused) -> Task:
     """Reject the plan. If that is final, this rung (step of escalation) has failed: the trouble stays for the next."""
     if not event.final:
@@ -164,24 +159,6 @@ def _merge_probes(task: Task, event: e.ChildSettled) -> tuple[Probe, ...]:
     return (*(probe for probe in task.examination.probes if probe.name not in gone), *event.probes)
 
 
-def _apply_transition_taken(task: Task, event: e.TransitionTaken) -> Task:
-    children = task.children
-    return change(
-        task,
-        children={
-            "at_state": event.to,
-            "turns": children.turns + 1,
-            "settled": _without(children.settled, event.to),
-            "tries": children.tries | {event.to: 0},
-        },
-    )
-
-
-def _apply_command_finished(task: Task, event: e.CommandFinished) -> Task:
-    outcome = {"commanding": None, "ran": event, "result": event.output.strip()}
-    return change(charge(task, Spend(seconds=event.seconds)), tree=event.tree or task.tree, outcome=outcome)
-
-
 PLAN_EVENTS: dict[type, Apply] = {
     e.Estimated: lambda task, event: change(task, plan={"estimate": event, "leaf": event.proposal == "leaf"}),
     e.RequirementsRead: lambda task, event: change(task, plan={"requirements": event.requirements}),
@@ -190,7 +167,9 @@ PLAN_EVENTS: dict[type, Apply] = {
     ),
     # If the person has a wish, another plan is proposed; if they say no, the task is done in one piece (a leaf).
     e.PlanAnswered: lambda task, event: change(task, plan={"wish": event.wish, "leaf": event.says == "no"}),
-    e.PlanChanged: _apply_plan_changed,
+    e.PlanChanged: lambda task, event: change(
+        task, plan={"steps": (*(one for one in task.plan.steps if one.name in task.children.begun), *event.steps)}
+    ),
     e.PlanRefused: _apply_plan_refused,
     e.Planned: _apply_planned,
     # An agent that asks for smaller steps takes back an earlier claim to be done.
@@ -218,8 +197,20 @@ PLAN_EVENTS: dict[type, Apply] = {
     e.PassEnded: lambda task, event: change(
         task, children={"passes": task.children.passes + 1, "settled": {}, "tries": {}}
     ),
-    e.TransitionTaken: _apply_transition_taken,
+    e.TransitionTaken: lambda task, event: change(
+        task,
+        children={
+            "at_state": event.to,
+            "turns": task.children.turns + 1,
+            "settled": _without(task.children.settled, event.to),
+            "tries": task.children.tries | {event.to: 0},
+        },
+    ),
     e.CommandStarted: lambda task, event: change(task, outcome={"commanding": event, "ran": None}),
-    e.CommandFinished: _apply_command_finished,
+    e.CommandFinished: lambda task, event: change(
+        charge(task, Spend(seconds=event.seconds)),
+        tree=event.tree or task.tree,
+        outcome={"commanding": None, "ran": event, "result": event.output.strip()},
+    ),
     e.Summarized: lambda task, event: change(task, outcome={"result": event.text, "summarized": True}),
 }

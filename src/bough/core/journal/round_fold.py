@@ -159,9 +159,7 @@ def _find_fault(event: e.ModelAnswered) -> str:
         return "refused"
     if event.stop == "length" and not event.calls:
         return "cut_short"
-    if not event.calls:
-        return "no_tool_call" if event.text.strip() else "empty_answer"
-    return ""
+    return "" if event.calls else "no_tool_call" if event.text.strip() else "empty_answer"
 
 
 def _apply_message_added(task: Task, event: e.MessageAdded) -> Task:

@@ -108,8 +108,6 @@ class Trouble(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
 
 
 class EscalationOptions(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The means that escalation can use."""
-
     stronger: bool = False
     """Whether a stronger model is configured."""
     person: bool = False

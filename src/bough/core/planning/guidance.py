@@ -28,8 +28,6 @@ ApprovalAdvice = Literal["take", "ask", "recommend"]
 
 
 class SizeEstimate(Struct, frozen=True, omit_defaults=True):
-    """The estimated size of a goal."""
-
     atomic: bool
     steps: Annotated[int, Meta(ge=1, le=1_000)]
     phases: Lines = ()

@@ -19,8 +19,6 @@ from bough.core.tree.task_state import State
 
 
 class ParsedMessage(Struct, frozen=True):
-    """A model's reading of a message."""
-
     requirements: Lines | None = None
     """The beginnings of the demands; None if no model has read the message."""
     kinds: tuple[NamedKind, ...] = ()

@@ -44,8 +44,6 @@ MAX_TRANSITIONS = 50
 
 
 class Transition(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A transition from one state to the next."""
-
     to: str
     on: Condition | None = None
     """The condition on the finished state; None if the transition always applies."""
@@ -190,7 +188,6 @@ def count_most_leaves(step: Step) -> int:
 
 
 def has_parallel_steps(step: Step) -> bool:
-    """Whether any of a step's smaller steps may run in parallel."""
     return (step.parallel and len(step.steps) > 1) or any(map(has_parallel_steps, step.steps))
 
 

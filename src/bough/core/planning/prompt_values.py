@@ -149,7 +149,6 @@ def describe_levels(depth_left: int) -> str:
 
 
 def build_phase_values(task: Task, goal: Step, known: RepositoryFacts, depth_left: int, means: str) -> dict[str, str]:
-    """Build the values for `phase_planner.md`."""
     told = task.inherited
     done = (result.partition(": ") for result in told.results)
     past = [FinishedStep(name, "completed", text) for name, _, text in done]

@@ -225,6 +225,5 @@ def _find_language(path: str) -> str:
 
 
 def render_names(paths: Iterable[str]) -> str:
-    """Render the other files by name only."""
     names = [path for path in paths if not path.startswith(".")]
     return ", ".join(names[:MOST_NAMES]) + (f" … ({len(names)} files)" if len(names) > MOST_NAMES else "")

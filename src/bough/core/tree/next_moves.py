@@ -368,6 +368,4 @@ def weight(step: Step) -> int:
     """Return the units of work that a step takes if its parallel steps run in parallel."""
     if not step.steps:
         return 1
-    if not step.parallel:
-        return sum(map(weight, step.steps))
-    return max(_chains(step.steps).values())
+    return max(_chains(step.steps).values()) if step.parallel else sum(map(weight, step.steps))

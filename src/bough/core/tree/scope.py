@@ -29,7 +29,6 @@ RESULTS = 20
 
 
 def build_inherited(task: Task, step: Step) -> Inherited:
-    """Build a step's view when it begins."""
     loop = task.step.repeat > 1 or task.inherited.loop
     above = [] if task.id == GOAL else [segment.partition("@")[0] for segment in task.id.split("/")]
     path = "/".join((*above, step.name))  # Its path in the written plan.

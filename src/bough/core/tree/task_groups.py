@@ -33,8 +33,6 @@ class TaskOrigin(Struct, frozen=True):
 
 
 class TaskBudget(Struct, frozen=True):
-    """The task's limits and spend."""
-
     limits: Limits = Limits()
     granted: bool = False
     """Whether the limits were raised to fit the plan."""
@@ -96,8 +94,6 @@ class TaskRound(Struct, frozen=True):
 
 
 class TaskProgress(Struct, frozen=True):
-    """Whether the work makes progress."""
-
     attempts: int = 0
     """The number of attempts so far."""
     memory: StuckMemory = StuckMemory()
@@ -282,8 +278,6 @@ class TaskTalk(Struct, frozen=True):
 
 
 class TaskOutcome(Struct, frozen=True):
-    """The results of the task."""
-
     commanding: e.CommandStarted | None = None
     """The running command of a command step. If the loop finds one when nothing runs, it was interrupted."""
     ran: e.CommandFinished | None = None

@@ -25,8 +25,6 @@ _TYPES = {
 
 
 class InputSpec(Struct, frozen=True):
-    """One input, as declared."""
-
     name: str
     type: str = "string"
     default: str | None = None

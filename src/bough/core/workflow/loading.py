@@ -18,8 +18,6 @@ from bough.core.workflow.problems import Problems, Source, raise_for, suggest_ne
 
 
 class Workflow(Struct, frozen=True):
-    """A valid workflow file."""
-
     name: str
     description: str
     inputs: tuple[InputSpec, ...]

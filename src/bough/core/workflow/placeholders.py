@@ -206,9 +206,7 @@ def _explain_program(command: str) -> str:
     program, previous = words[0].rpartition("/")[2], words[-2]
     reads_option = program in _SHELLS and previous.endswith("c")
     reads_name = program in ("printf", "test", "[") and previous == "-v"  # A name can hold code.
-    if program in _READERS or reads_option or reads_name:
-        return f"`{program}` would read it as code"
-    return ""
+    return f"`{program}` would read it as code" if program in _READERS or reads_option or reads_name else ""
 
 
 def find_refusals(pieces: Parts) -> list[tuple[Input | ResultPlace, str]]:

@@ -10,19 +10,9 @@ import click
 from bough import app
 from bough.core.backlog.entry import GoalEntry
 from bough.core.errors import NotFound
+from bough.interfaces.cli import options as cli
 from bough.interfaces.cli.backlog_run import check, run
 from bough.interfaces.cli.drawn import add_drawn
-from bough.interfaces.cli.options import (
-    POSITIVE,
-    BoughGroup,
-    add_options,
-    dir_option,
-    flag,
-    format_example,
-    json_option,
-    list_option,
-    option,
-)
 from bough.interfaces.cli.printing import print_json, read_given
 from bough.operations import OPERATIONS
 
@@ -33,8 +23,8 @@ if TYPE_CHECKING:
 
 @click.group(
     "backlog",
-    cls=BoughGroup,
-    epilog=format_example(
+    cls=cli.BoughGroup,
+    epilog=cli.format_example(
         'bough backlog add "Fix the totals of empty carts" --check "pytest -q"',
         "bough backlog add --file goals.md",
         "bough backlog run --jobs 3 --until 07:00 --max-cost 20",
@@ -68,16 +58,16 @@ command.add_command(run)
 add_drawn(command, sync=_ask)
 
 
-_goal_options = add_options(
-    option("--check", "CMD", "The command that proves it (default: the tests that bough finds)."),
-    option("--needs", "ITEM", "A goal that must be proven first.", multiple=True),
-    option("--priority", "N", "Higher numbers begin first (default: 0).", int),
-    option("--label", "L", "A label, for `list --label`.", to="labels", multiple=True),
-    option("--files", "F", "A file it changes: such goals do not run at once.", multiple=True),
-    option("--rounds", "N", "Limit on its rounds.", click.IntRange(1)),
-    option("--max-tokens", "N", "Limit on its tokens.", click.IntRange(1), to="tokens"),
-    option("--max-cost", "USD", "… dollars.", POSITIVE, to="cost"),
-    option("--max-minutes", "N", "… and minutes.", POSITIVE, to="minutes"),
+_goal_options = cli.add_options(
+    cli.option("--check", "CMD", "The command that proves it (default: the tests that bough finds)."),
+    cli.option("--needs", "ITEM", "A goal that must be proven first.", multiple=True),
+    cli.option("--priority", "N", "Higher numbers begin first (default: 0).", int),
+    cli.option("--label", "L", "A label, for `list --label`.", to="labels", multiple=True),
+    cli.option("--files", "F", "A file it changes: such goals do not run at once.", multiple=True),
+    cli.option("--rounds", "N", "Limit on its rounds.", click.IntRange(1)),
+    cli.option("--max-tokens", "N", "Limit on its tokens.", click.IntRange(1), to="tokens"),
+    cli.option("--max-cost", "USD", "… dollars.", cli.POSITIVE, to="cost"),
+    cli.option("--max-minutes", "N", "… and minutes.", cli.POSITIVE, to="minutes"),
 )
 
 
@@ -89,15 +79,15 @@ def _collect(said: dict[str, Any]) -> dict[str, Any]:
 
 
 @command.command(
-    "add", epilog=format_example('bough backlog add "Fix the totals"', "bough backlog add --file goals.md")
+    "add", epilog=cli.format_example('bough backlog add "Fix the totals"', "bough backlog add --file goals.md")
 )
 @click.argument("goal", required=False)
-@option("--file", "F", "Read a list: Markdown, TOML, JSON lines; `-`: stdin.")
-@option("--name", "ITEM", "Its name (default: from its first words).", to="item", default="")
+@cli.option("--file", "F", "Read a list: Markdown, TOML, JSON lines; `-`: stdin.")
+@cli.option("--name", "ITEM", "Its name (default: from its first words).", to="item", default="")
 @_goal_options
-@dir_option
-@list_option
-@json_option("As a JSON list.")
+@cli.dir_option
+@cli.list_option
+@cli.json_option("As a JSON list.")
 async def add(
     goal: str | None, file: str | None, item: str, folder: Path, name: str, as_json: bool, **said: Any
 ) -> None:
@@ -150,19 +140,19 @@ async def _add(folder: Path, name: str, entries: "Sequence[Named]", as_json: boo
 
 @command.command(
     "import",
-    epilog=format_example(
+    epilog=cli.format_example(
         "bough backlog import github --label good-first-issue",
         "gh issue list --json number,title,body,labels,url | bough backlog import github --stdin --yes",
     ),
 )
 @click.argument("where", type=click.Choice(("github", "gitlab")))
-@option("--label", "L", "Only issues with one of these labels.", to="labels", multiple=True)
-@option("--limit", "N", "The newest N.", click.IntRange(1, 1000), default=30, show_default=True)
-@flag("--stdin", "Read the issues as JSON from standard input.")
-@flag("--yes", "Import without asking.")
-@dir_option
-@list_option
-@json_option("As a JSON list.")
+@cli.option("--label", "L", "Only issues with one of these labels.", to="labels", multiple=True)
+@cli.option("--limit", "N", "The newest N.", click.IntRange(1, 1000), default=30, show_default=True)
+@cli.flag("--stdin", "Read the issues as JSON from standard input.")
+@cli.flag("--yes", "Import without asking.")
+@cli.dir_option
+@cli.list_option
+@cli.json_option("As a JSON list.")
 async def import_(
     where: str, labels: tuple[str, ...], limit: int, stdin: bool, yes: bool, folder: Path, name: str, as_json: bool
 ) -> None:
@@ -203,12 +193,12 @@ def _confirm_issues(issues: "Sequence[Issue]") -> bool:
 # ── list, edit, drop, move ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-@command.command("list", epilog=format_example("bough backlog list", "bough backlog list --label ui --json"))
-@option("--label", "L", "Only goals with one of these labels.", to="labels", multiple=True)
-@flag("--proposed", "What agents proposed instead: none begins unless you accept it.")
-@dir_option
-@list_option
-@json_option("As a JSON list.")
+@command.command("list", epilog=cli.format_example("bough backlog list", "bough backlog list --label ui --json"))
+@cli.option("--label", "L", "Only goals with one of these labels.", to="labels", multiple=True)
+@cli.flag("--proposed", "What agents proposed instead: none begins unless you accept it.")
+@cli.dir_option
+@cli.list_option
+@cli.json_option("As a JSON list.")
 async def list_(labels: tuple[str, ...], proposed: bool, folder: Path, name: str, as_json: bool) -> None:
     """List the goals with their status, in the order in which they begin."""
     import msgspec
@@ -280,13 +270,15 @@ async def _print_proposals(folder: Path, name: str, as_json: bool) -> None:
     page.line("`bough backlog accept NAME` puts one on the list." if found else "No agent has proposed a goal.")
 
 
-@command.command("edit", epilog=format_example('bough backlog edit fix-totals --check "pytest -q tests/test_cart.py"'))
+@command.command(
+    "edit", epilog=cli.format_example('bough backlog edit fix-totals --check "pytest -q tests/test_cart.py"')
+)
 @click.argument("item")
-@option("--goal", "TEXT", "The goal, in other words.")
+@cli.option("--goal", "TEXT", "The goal, in other words.")
 @_goal_options
-@flag("--no-needs", "It needs no other goal any more.")
-@dir_option
-@list_option
+@cli.flag("--no-needs", "It needs no other goal any more.")
+@cli.dir_option
+@cli.list_option
 async def edit(item: str, no_needs: bool, folder: Path, name: str, **said: Any) -> None:
     """Change a goal. A goal that was given up is tried again; a running goal is not affected."""
     fields = _collect(said) | ({"needs": ()} if no_needs else {})
@@ -298,12 +290,12 @@ async def edit(item: str, no_needs: bool, folder: Path, name: str, **said: Any) 
 # ── report ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@command.command("report", epilog=format_example("bough backlog report", "bough backlog report --html night.html"))
-@option("--html", "F", "Write it as one HTML file.", click.Path(path_type=Path))
-@option("--md", "F", "Write it as Markdown.", click.Path(path_type=Path))
-@dir_option
-@list_option
-@json_option("As a JSON object.")
+@command.command("report", epilog=cli.format_example("bough backlog report", "bough backlog report --html night.html"))
+@cli.option("--html", "F", "Write it as one HTML file.", click.Path(path_type=Path))
+@cli.option("--md", "F", "Write it as Markdown.", click.Path(path_type=Path))
+@cli.dir_option
+@cli.list_option
+@cli.json_option("As a JSON object.")
 async def report(html: Path | None, md: Path | None, folder: Path, name: str, as_json: bool) -> int:
     """Show the outcome of every goal.
 

@@ -8,17 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bough import app
-from bough.interfaces.cli.options import (
-    POSITIVE,
-    bough_command,
-    dir_option,
-    enable_gc,
-    flag,
-    list_option,
-    model_options,
-    option,
-    work_options,
-)
+from bough.interfaces.cli import options as cli
 from bough.interfaces.cli.printing import ask_consent, ask_permission, print_json, print_json_line, warn_ignored
 
 if TYPE_CHECKING:
@@ -29,27 +19,27 @@ if TYPE_CHECKING:
     from bough.services.night import NightPlan
 
 
-@bough_command(
+@cli.bough_command(
     "bough backlog run --jobs 3 --until 07:00 --max-cost 20 --per-goal 2",
     "bough backlog run --apply-together night-2026-05-01 --checks 2",
 )
-@option("--jobs", "N", "Goals at once (default: 1, or [backlog] jobs).", click.IntRange(1, 100))
-@option("--until", "HH:MM", "When the night is over: nothing begins then, and what runs is stopped.")
-@option("--per-goal", "USD", "Limit on dollars of one goal.", POSITIVE)
-@option(
+@cli.option("--jobs", "N", "Goals at once (default: 1, or [backlog] jobs).", click.IntRange(1, 100))
+@cli.option("--until", "HH:MM", "When the night is over: nothing begins then, and what runs is stopped.")
+@cli.option("--per-goal", "USD", "Limit on dollars of one goal.", cli.POSITIVE)
+@cli.option(
     "--pr",
     None,
     "Push proven branches and open draft pull requests with your own `gh`, or not (default: none).",
     click.Choice(("draft", "none")),
 )
-@flag("--partial", "Branches also for work that is finished and not proven.")
-@flag("--give-up", "Give up a stuck goal instead of waiting for your answer.")
-@option("--apply-together", "BRANCH", "Prove all branches together, on one.", to="together", default="")
-@flag("--no-review", "Do not read the goals first (`bough backlog check`), which happens at a terminal.")
-@option("--max-disk", "GB", "What bough may keep here.", POSITIVE)
-@dir_option
-@list_option
-@work_options(" of each goal", "Limit on cost of the whole night in US dollars")
+@cli.flag("--partial", "Branches also for work that is finished and not proven.")
+@cli.flag("--give-up", "Give up a stuck goal instead of waiting for your answer.")
+@cli.option("--apply-together", "BRANCH", "Prove all branches together, on one.", to="together", default="")
+@cli.flag("--no-review", "Do not read the goals first (`bough backlog check`), which happens at a terminal.")
+@cli.option("--max-disk", "GB", "What bough may keep here.", cli.POSITIVE)
+@cli.dir_option
+@cli.list_option
+@cli.work_options(" of each goal", "Limit on cost of the whole night in US dollars")
 async def run(
     jobs: int | None,
     until: str | None,
@@ -170,7 +160,7 @@ async def watch_night(opened: "app.Session", plan: "NightPlan", choices: "app.Ch
 
     watch = NightObserver(stop, listed, print_json_line if as_json else display.recorded, merged, display.doing)
     stop.watch(lambda: None if as_json else display.tell([("Stopping: the same command continues.", "")]))
-    enable_gc()
+    cli.enable_gc()
     try:
         with handle_interrupts(stop), nullcontext() if as_json else display.shown():
             backlog = await work_through(opened, plan, choices, watch)
@@ -222,10 +212,10 @@ def _tell(backlog: "Backlog", record: "e.Record") -> "Line":
     return [(f"{clock}  ", "dim"), (text, style)]
 
 
-@bough_command("bough backlog check", "bough backlog check --fast-model openai:gpt-5-mini --json")
-@dir_option
-@list_option
-@model_options
+@cli.bough_command("bough backlog check", "bough backlog check --fast-model openai:gpt-5-mini --json")
+@cli.dir_option
+@cli.list_option
+@cli.model_options
 async def check(folder: Path, name: str, as_json: bool, **chosen: Any) -> int:
     """Review the goals before `bough backlog run` begins.
 

@@ -9,18 +9,7 @@ import click
 
 from bough import app
 from bough.core.errors import BoughError
-from bough.interfaces.cli.options import (
-    PROTOCOLS,
-    bough_command,
-    dir_option,
-    flag,
-    json_option,
-    model_option,
-    model_options,
-    option,
-    sandbox_options,
-    setup_option,
-)
+from bough.interfaces.cli import options as cli
 from bough.interfaces.cli.printing import ask_consent, print_json, warn_ignored
 
 if TYPE_CHECKING:
@@ -28,16 +17,16 @@ if TYPE_CHECKING:
     from bough.services.diagnosis import Diagnosis
 
 
-@bough_command("bough demo", "bough demo project", "bough demo backlog --dir /tmp/try-bough")
+@cli.bough_command("bough demo", "bough demo project", "bough demo backlog --dir /tmp/try-bough")
 @click.argument("name", required=False)
-@option(
+@cli.option(
     "--dir",
     "D",
     "A new folder for the demo (default: a temporary one). It is not removed.",
     click.Path(path_type=Path),
     to="folder",
 )
-@json_option("One event per line, as it happens.")
+@cli.json_option("One event per line, as it happens.")
 async def demo(name: str | None, folder: Path | None, as_json: bool) -> int:
     """Watch a whole run with a recorded model: no key, no network.
 
@@ -97,13 +86,13 @@ async def _run_night(opened: "app.Session", demo: "Demo", project: Path, recordi
     return await watch_night(opened, NightPlan("backlog", demo.jobs, together="night", ask=False), choices, as_json)
 
 
-@bough_command("bough doctor", "bough doctor --model ollama:qwen3")
-@dir_option
-@option("--model", "M", "Try this model on three tiny tasks (this calls it and may cost money).")
-@flag("--forget", "With --model: forget what was learned about it, and do nothing else.")
-@option("--base-url", "URL", "Any OpenAI-compatible endpoint.")
-@option("--protocol", None, "With --model: the protocol to use (default: auto-detected).", PROTOCOLS)
-@json_option("As a JSON object.")
+@cli.bough_command("bough doctor", "bough doctor --model ollama:qwen3")
+@cli.dir_option
+@cli.option("--model", "M", "Try this model on three tiny tasks (this calls it and may cost money).")
+@cli.flag("--forget", "With --model: forget what was learned about it, and do nothing else.")
+@cli.option("--base-url", "URL", "Any OpenAI-compatible endpoint.")
+@cli.option("--protocol", None, "With --model: the protocol to use (default: auto-detected).", cli.PROTOCOLS)
+@cli.json_option("As a JSON object.")
 async def doctor(
     folder: Path, model: str | None, forget: bool, base_url: str | None, protocol: Any, as_json: bool
 ) -> int:
@@ -186,17 +175,17 @@ SCOUT = (
 )
 
 
-@bough_command("bough check", "bough check --check 'pytest -q' --dir packages/web", "bough check --scout --model M")
-@dir_option
-@option("--check", "CMD", "Try this command instead of the one bough finds.")
-@sandbox_options
-@setup_option
-@flag("--cached", "Show the last result on these files, with its age; run nothing.")
-@flag(
+@cli.bough_command("bough check", "bough check --check 'pytest -q' --dir packages/web", "bough check --scout --model M")
+@cli.dir_option
+@cli.option("--check", "CMD", "Try this command instead of the one bough finds.")
+@cli.sandbox_options
+@cli.setup_option
+@cli.flag("--cached", "Show the last result on these files, with its age; run nothing.")
+@cli.flag(
     "--scout", "Where the project's own files leave the check unclear, let a model look for it (ten requests at most)."
 )
-@model_option
-@json_option("As a JSON object.")
+@cli.model_option
+@cli.json_option("As a JSON object.")
 async def check(folder: Path, check: str | None, cached: bool, scout: bool, as_json: bool, **chosen: Any) -> int:
     """Run the project's check as bough finds it, before any work.
 
@@ -243,17 +232,17 @@ async def check(folder: Path, check: str | None, cached: bool, scout: bool, as_j
     return 0 if found.exit_status == 0 and not found.failed else 1
 
 
-@bough_command(
+@cli.bough_command(
     'bough plan "Add undo and redo to the editor" --model anthropic:claude-sonnet-4-5',
     "bough plan --file goal.md --save plan.toml && bough run --workflow plan.toml",
 )
 @click.argument("goal", required=False)
-@dir_option
-@option("--file", "F", "Read the goal from a file; `-` is standard input.")
-@option("--check", "CMD", "The command that proves the goal (default: the tests bough finds).")
-@option("--max-depth", "N", "How deep the plan may be below the goal (default: 3).", click.IntRange(1, 3))
-@option("--save", "F", "Write it as a workflow, to edit and run.", click.Path(path_type=Path, dir_okay=False))
-@model_options
+@cli.dir_option
+@cli.option("--file", "F", "Read the goal from a file; `-` is standard input.")
+@cli.option("--check", "CMD", "The command that proves the goal (default: the tests bough finds).")
+@cli.option("--max-depth", "N", "How deep the plan may be below the goal (default: 3).", click.IntRange(1, 3))
+@cli.option("--save", "F", "Write it as a workflow, to edit and run.", click.Path(path_type=Path, dir_okay=False))
+@cli.model_options
 async def plan(
     goal: str | None, folder: Path, file: str | None, check: str | None, save: Path | None, as_json: bool, **chosen: Any
 ) -> None:

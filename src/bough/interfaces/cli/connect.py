@@ -11,28 +11,18 @@ from typing import Any, cast
 import click
 
 from bough import app
-from bough.interfaces.cli.options import (
-    bough_command,
-    checks_option,
-    dir_option,
-    enable_gc,
-    flag,
-    json_option,
-    option,
-    run_to_end,
-    sandbox_options,
-)
+from bough.interfaces.cli import options as cli
 from bough.interfaces.cli.printing import print_json, print_json_line, warn_ignored
 
 
-@bough_command("bough serve", "bough serve --open", "bough serve --all --port 8300")
-@dir_option
-@flag("--all", "The runs of every project you have used bough in.", "everything")
-@option("--port", "N", "Default: the last port used here, or any.", click.IntRange(0, 65535))
-@option("--host", "ADDRESS", "Where to listen.", default="127.0.0.1", show_default=True)
-@flag("--open", "Open it in your browser.", "browse")
-@json_option("The address as a JSON object on one line.")
-@option("--until", "PID", "End when that process has ended.", int, hidden=True)
+@cli.bough_command("bough serve", "bough serve --open", "bough serve --all --port 8300")
+@cli.dir_option
+@cli.flag("--all", "The runs of every project you have used bough in.", "everything")
+@cli.option("--port", "N", "Default: the last port used here, or any.", click.IntRange(0, 65535))
+@cli.option("--host", "ADDRESS", "Where to listen.", default="127.0.0.1", show_default=True)
+@cli.flag("--open", "Open it in your browser.", "browse")
+@cli.json_option("The address as a JSON object on one line.")
+@cli.option("--until", "PID", "End when that process has ended.", int, hidden=True)
 def serve(
     folder: Path, everything: bool, port: int | None, host: str, browse: bool, as_json: bool, until: int | None
 ) -> int:
@@ -49,15 +39,15 @@ def serve(
 
     with needing("The dashboard", "web", "starlette", "uvicorn"):
         from bough.interfaces.web.startup import find_address, serve
-    enable_gc()
+    cli.enable_gc()
     address = find_address(folder, everything=everything, host=host, port=port, passing=until is not None)
     return serve(address, browse=browse, as_json=as_json, until=until)
 
 
-@bough_command("bough acp", "bough acp --model anthropic:claude-sonnet-4-5")
-@option("--model", "M", "The model of its runs (default: as in your settings).")
-@option("--base-url", "URL", "Any OpenAI-compatible endpoint.")
-@option("--jobs", "N", "Agents that may work at once.", click.IntRange(1, 64))
+@cli.bough_command("bough acp", "bough acp --model anthropic:claude-sonnet-4-5")
+@cli.option("--model", "M", "The model of its runs (default: as in your settings).")
+@cli.option("--base-url", "URL", "Any OpenAI-compatible endpoint.")
+@cli.option("--jobs", "N", "Agents that may work at once.", click.IntRange(1, 64))
 async def acp(**chosen: Any) -> None:
     """Run as an agent in your editor over the Agent Client Protocol.
 
@@ -74,15 +64,15 @@ async def acp(**chosen: Any) -> None:
         import acp
 
         from bough.interfaces.acp import Agent
-    enable_gc()
+    cli.enable_gc()
     # `Agent` implements only some of the protocol's methods; the library answers the others.
     await acp.run_agent(cast("acp.Agent", Agent(app.Choices(**chosen))))
 
 
-@bough_command("bough mcp --dir ~/project", "claude mcp add bough -- bough mcp --dir ~/project")
-@dir_option
-@option("--model", "M", "The model of the runs it starts (default: as in your settings).")
-@option("--base-url", "URL", "Any OpenAI-compatible endpoint.")
+@cli.bough_command("bough mcp --dir ~/project", "claude mcp add bough -- bough mcp --dir ~/project")
+@cli.dir_option
+@cli.option("--model", "M", "The model of the runs it starts (default: as in your settings).")
+@cli.option("--base-url", "URL", "Any OpenAI-compatible endpoint.")
 def mcp(folder: Path, model: str | None, base_url: str | None) -> None:
     """Serve bough to other agents over the Model Context Protocol.
 
@@ -97,26 +87,26 @@ def mcp(folder: Path, model: str | None, base_url: str | None) -> None:
 
     with needing("`bough mcp`", "mcp", "mcp", "mcp_types"):
         from bough.interfaces.mcp import Commands, make_server
-    enable_gc()
+    cli.enable_gc()
     choices = [*(("--model", model) if model else ()), *(("--base-url", base_url) if base_url else ())]
     make_server(Commands(folder.resolve(), choices)).run("stdio")
 
 
-@bough_command(
+@cli.bough_command(
     "bough worker --store postgresql://bough@db/bough --slots 4",
     "bough worker --store postgresql://bough@db/bough --tag gpu --tag node20",
     "bough worker --store postgresql://bough@db/bough --drain",
 )
-@dir_option
-@option("--slots", "N", "Tasks at once.", click.IntRange(1, 256), default=1, show_default=True)
-@option("--tag", "TAG", "A tag it offers, for steps with `runs_on = [TAG]`.", to="tags", multiple=True)
-@option("--name", "NAME", "Its name (default: the machine and the folder).")
-@option("--lease", "S", "Heartbeat timeout in seconds.", click.FloatRange(1, 3600))
-@flag("--trust-config", "Let this folder's bough.toml raise limits and choose models.")
-@checks_option
-@sandbox_options
-@json_option("What it does, one object per line.")
-@flag("--drain", "Let the worker of this folder (or --name) finish its tasks, then exit.")
+@cli.dir_option
+@cli.option("--slots", "N", "Tasks at once.", click.IntRange(1, 256), default=1, show_default=True)
+@cli.option("--tag", "TAG", "A tag it offers, for steps with `runs_on = [TAG]`.", to="tags", multiple=True)
+@cli.option("--name", "NAME", "Its name (default: the machine and the folder).")
+@cli.option("--lease", "S", "Heartbeat timeout in seconds.", click.FloatRange(1, 3600))
+@cli.flag("--trust-config", "Let this folder's bough.toml raise limits and choose models.")
+@cli.checks_option
+@cli.sandbox_options
+@cli.json_option("What it does, one object per line.")
+@cli.flag("--drain", "Let the worker of this folder (or --name) finish its tasks, then exit.")
 def worker(
     folder: Path,
     slots: int,
@@ -141,11 +131,11 @@ def worker(
     """
     from bough.core.errors import StoreError
 
-    enable_gc()
+    cli.enable_gc()
     say = partial(_say, as_json)
     while True:
         try:
-            run_to_end(_worker(folder, slots, tags, name, lease, app.Choices(**chosen), say, drain))
+            cli.run_to_end(_worker(folder, slots, tags, name, lease, app.Choices(**chosen), say, drain))
             return 0
         except StoreError as error:  # The database server may be restarting: wait for it.
             if drain:
@@ -214,9 +204,9 @@ def _say(as_json: bool, text: str) -> None:
     sys.stdout.flush()
 
 
-@bough_command("bough workers", "bough workers --store postgresql://bough@db/bough --json")
-@dir_option
-@json_option("As a JSON list.")
+@cli.bough_command("bough workers", "bough workers --store postgresql://bough@db/bough --json")
+@cli.dir_option
+@cli.json_option("As a JSON list.")
 async def workers(folder: Path, as_json: bool) -> None:
     """List the workers of a shared journal and what they do.
 

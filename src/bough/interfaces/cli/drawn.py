@@ -10,17 +10,7 @@ import click
 
 from bough import app
 from bough.core.errors import ClaimHeld
-from bough.interfaces.cli.options import (
-    BoughCommand,
-    bough_command,
-    complete_run,
-    dir_option,
-    flag,
-    json_option,
-    list_option,
-    option,
-    run_options,
-)
+from bough.interfaces.cli import options as cli
 from bough.interfaces.cli.printing import print_json
 from bough.operations import OPERATIONS
 from bough.operations.table import OperationResult
@@ -93,30 +83,30 @@ def draw_command(name: str, before: Before | None = None) -> click.Command:
         return result.exit_status
 
     if made.resumes:
-        command = run_options(command)
+        command = cli.run_options(command)
     elif made.json:
-        command = json_option(made.json)(command)
+        command = cli.json_option(made.json)(command)
     if made.of == "list":
-        command = list_option(command)
+        command = cli.list_option(command)
     for key, kind, default, about in reversed(made.arguments):
         if about and default is True:
             command = click.option(NAMES[key], key, flag_value="false", help=about)(command)
         elif about:
             command = _draw_option(key, kind, about)(command)
-    command = dir_option(command)
+    command = cli.dir_option(command)
     for key, kind, default, _ in reversed(texts):  # An argument without an explanation is positional.
         command = _draw_argument(key, kind, required=default is Parameter.empty and made.of != "run")(command)
     if made.of == "run":  # If a text follows, the run must be named.
-        command = click.argument("run", required=bool(texts), shell_complete=complete_run)(command)
-    drawn: click.Command = bough_command(*made.examples, cls=DrawnCommand, help=made.about)(command)
+        command = click.argument("run", required=bool(texts), shell_complete=cli.complete_run)(command)
+    drawn: click.Command = cli.bough_command(*made.examples, cls=DrawnCommand, help=made.about)(command)
     return drawn
 
 
 def _draw_option(key: str, kind: Any, about: str) -> Callable[[Any], Any]:
     name = NAMES.get(key, f"--{key.replace('_', '-')}")
     if kind is bool:
-        return flag(name, about)
-    return option(name, METAVARS.get(key, key.upper()), about, to=key, multiple=get_origin(kind) is tuple)
+        return cli.flag(name, about)
+    return cli.option(name, METAVARS.get(key, key.upper()), about, to=key, multiple=get_origin(kind) is tuple)
 
 
 def _draw_argument(key: str, kind: Any, *, required: bool) -> Callable[[Any], Any]:
@@ -135,7 +125,7 @@ def add_drawn(group: click.Group, **before: Before) -> None:
             group.add_command(draw_command(made.name, before.get(made.name)), below)
 
 
-class DrawnCommand(BoughCommand):
+class DrawnCommand(cli.BoughCommand):
     """A command that answers an unknown option with the operation's own error, which is the same in all interfaces."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

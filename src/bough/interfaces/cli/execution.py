@@ -22,32 +22,17 @@ from bough.core.planning.plan import Plan, Step
 from bough.core.verdict.texts import FileChange
 from bough.interfaces.cli.options import enable_gc
 from bough.interfaces.cli.printing import print_json_line
+from bough.interfaces.terminal import output
 from bough.interfaces.terminal.banner import render_banner
 from bough.interfaces.terminal.evidence import render_closing
-from bough.interfaces.terminal.output import (
-    Display,
-    is_interactive,
-    make_output,
-    print_advice,
-    print_changes,
-    print_report,
-    print_stat,
-)
 from bough.interfaces.terminal.plan_tree import print_plan
 from bough.interfaces.terminal.run_tree import STATUS_ICONS
 from bough.ports import Approval
 from bough.ports.steering import Stop
+from bough.views import vocabulary
 from bough.views.formatting import format_duration, format_spend, one_line, pluralize
 from bough.views.next_steps import list_next_steps
 from bough.views.run_view import Outcome
-from bough.views.vocabulary import (
-    OVER,
-    STATUS_STYLES,
-    choose_style,
-    describe_status,
-    describe_verdict,
-    list_shortcomings,
-)
 
 ADVICE = {
     "take": "",
@@ -58,7 +43,7 @@ QUESTION = "Run this plan? [Y]es, [n]o (as one piece of work), [c]ustomize: "
 CHANGE = "Say what should be different, or press Enter to edit the plan as TOML: "
 
 
-class JsonDisplay(Display):
+class JsonDisplay(output.Display):
     """Prints one event per line, and nothing else on standard output. Events from before a resume are left out:
     `bough log --json` prints them. If the reader goes away, the run continues."""
 
@@ -76,10 +61,10 @@ class JsonDisplay(Display):
             self.notice(text)
 
 
-def make_display(as_json: bool) -> Display:
+def make_display(as_json: bool) -> output.Display:
     if as_json:
         return JsonDisplay()
-    page = make_output()
+    page = output.make_output()
     if page.terminal and page.in_front:
         from bough.interfaces.terminal.live_display import LiveDisplay
 
@@ -90,7 +75,7 @@ def make_display(as_json: bool) -> Display:
 
 
 class Person:
-    def __init__(self, goal: Step, display: Display, stop: Stop) -> None:
+    def __init__(self, goal: Step, display: output.Display, stop: Stop) -> None:
         self._goal = goal
         self._display = display
         self._stop = stop
@@ -114,7 +99,7 @@ class Person:
         asked = tuple(one.text for one in self.requirements) if len(self.requirements) > 1 else ()
         plan = Plan(replace(self._goal, steps=steps, parallel=True, criteria=self._goal.criteria or asked))
         async with self._aside():
-            print_plan(make_output(), plan, self.requirements)
+            print_plan(output.make_output(), plan, self.requirements)
             click.echo(f"\n{ADVICE[advice]}" if ADVICE[advice] else "")
             while True:
                 answer = await self._read_line(QUESTION)
@@ -135,7 +120,7 @@ class Person:
     async def ask(self, question: str) -> str | None:
         """Return the person's answer; None if they postpone it (Ctrl-D) or want to stop."""
         async with self._aside():
-            page = make_output()
+            page = output.make_output()
             for line in question.splitlines():
                 page.paragraph(text=line)
             page.flush()
@@ -205,7 +190,7 @@ LOOK = 30.0
 
 
 async def run_to_end(
-    display: Display, work: Callable[[RunObserver], Awaitable[Outcome]], goal: Step | None = None, asks: str = ""
+    display: output.Display, work: Callable[[RunObserver], Awaitable[Outcome]], goal: Step | None = None, asks: str = ""
 ) -> Outcome:
     """Do the work while the display shows it; Ctrl-C stops the work so that it can be resumed.
 
@@ -262,7 +247,7 @@ async def run_to_end(
 
 
 def retry_on_quota(
-    session: Session, display: Display, choices: Choices, work: Callable[[RunObserver], Awaitable[Outcome]]
+    session: Session, display: output.Display, choices: Choices, work: Callable[[RunObserver], Awaitable[Outcome]]
 ) -> Callable[[RunObserver], Awaitable[Outcome]]:
     """Return a function that does the work and, if the person wants that, resumes it whenever the quota resets. While
     it waits, no process holds the run."""
@@ -339,9 +324,9 @@ async def finish_run(session: Session, outcome: Outcome, *, apply: bool, as_json
 async def confirm_edges(session: Session, run: str) -> bool:
     """Ask whether to apply changes that take effect on their own (hooks, CI files). Return False also if there are
     none, or if nobody can be asked."""
-    if not is_interactive() or not (found := await session.edges(run)):
+    if not output.is_interactive() or not (found := await session.edges(run)):
         return False
-    page = make_output()
+    page = output.make_output()
     page.paragraph(text=f"Some changes of {run} take effect on their own:")
     for edge in found:
         page.line(f"  {one_line(edge.path)}  {one_line(edge.why)}")
@@ -354,26 +339,28 @@ async def _print_summary(session: Session, outcome: Outcome, changes: list[FileC
     stat = ""
     with suppress(WorkspaceError):  # Without the list of files the summary is still useful.
         stat = await session.diff(outcome.run, stat=True) if outcome.tree else ""
-    run, page = await session.view(outcome.run), make_output()
+    run, page = await session.view(outcome.run), output.make_output()
     if not page.terminal:
         page.line("")  # On a terminal, the live tree was here, so no empty line is needed.
-    style = STATUS_STYLES.get(run.status, "yellow")
+    style = vocabulary.STATUS_STYLES.get(run.status, "yellow")
     icon = STATUS_ICONS.get(run.status, "○")
-    page.line((f"{icon} {describe_status(run.status, run.accepted, run.examines)}", style), f"  {run.name}")
+    page.line((f"{icon} {vocabulary.describe_status(run.status, run.accepted, run.examines)}", style), f"  {run.name}")
     goal = run.tasks.get(GOAL)
     verdict = goal.verdict if goal else None
     if verdict is not None:
-        page.paragraph("  ", text=describe_verdict(verdict), indent=2, style=choose_style(verdict))
-        for line in list_shortcomings(verdict, 3):
+        page.paragraph(
+            "  ", text=vocabulary.describe_verdict(verdict), indent=2, style=vocabulary.choose_style(verdict)
+        )
+        for line in vocabulary.list_shortcomings(verdict, 3):
             page.line("    ", (line, "dim"))
     report = goal.report if goal and run.status == "failed" else ""
     if run.status != "completed" and not report and run.summary and not (verdict and run.summary == verdict.reason):
         page.paragraph("  ", text=run.summary, indent=2)
-    print_stat(page, stat)
+    output.print_stat(page, stat)
     page.line((f"  {format_spend(run.spend)} · {format_duration(run.elapsed())}", "dim"))
     if report:
         page.line("")
-        print_report(page, report)
+        output.print_report(page, report)
     if run.examines:
         from bough.interfaces.cli.examine import print_examined
 
@@ -381,9 +368,9 @@ async def _print_summary(session: Session, outcome: Outcome, changes: list[FileC
     steps = list_next_steps(run, run.status, bool(stat.strip()))
     if steps:
         page.line("")
-    print_advice(page, steps)
+    output.print_advice(page, steps)
     if (
-        run.status in OVER
+        run.status in vocabulary.OVER
         and not run.examines
         and (closing := render_closing(await session.evidence(outcome.run), page.width))
     ):
@@ -392,5 +379,5 @@ async def _print_summary(session: Session, outcome: Outcome, changes: list[FileC
     if changes:
         page.line("")
         page.line(f"Applied: {pluralize(len(changes), 'file')} changed.")
-        print_changes(page, changes)
+        output.print_changes(page, changes)
     page.flush()

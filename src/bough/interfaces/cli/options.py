@@ -53,7 +53,6 @@ def dir_option(command: F) -> F:
 
 
 def json_option(help: str) -> Callable[[F], F]:
-    """Add `--json`."""
     return flag("--json", help, "as_json")
 
 
@@ -276,7 +275,6 @@ judging_options = add_options(
 
 
 def run_to_end(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end."""
     import asyncio
 
     return asyncio.run(work)

@@ -11,15 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bough import app
-from bough.interfaces.cli.options import (
-    BoughCommand,
-    bough_command,
-    dir_option,
-    flag,
-    option,
-    run_argument,
-    run_options,
-)
+from bough.interfaces.cli import options as cli
 from bough.interfaces.cli.options import run_to_end as wait
 from bough.interfaces.cli.printing import ask_consent, ask_permission, read_given, warn_ignored
 
@@ -35,7 +27,7 @@ USUAL = {"check", "model", "file", "jobs", "rounds", "cost", "yes", "apply", "co
 ALL = "bough.help_all"
 
 
-class _RunCommand(BoughCommand):
+class _RunCommand(cli.BoughCommand):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         # An option with an optional value would take the next word, the goal, as its value.
         return super().parse_args(ctx, [f"{arg}=*" if arg == "--allow-test-changes" else arg for arg in args])
@@ -62,7 +54,7 @@ def _print_all(ctx: click.Context, option: click.Parameter, value: bool) -> None
         ctx.exit()
 
 
-@bough_command(
+@cli.bough_command(
     'bough run "Make the tests pass" --check "pytest -q" --model anthropic:claude-sonnet-4-5',
     "bough run --workflow bug-fix --input issue='Totals are off by one'",
     'bough run --continue amber-heron "Now document it in the manual"',
@@ -70,40 +62,40 @@ def _print_all(ctx: click.Context, option: click.Parameter, value: bool) -> None
     cls=_RunCommand,
 )
 @click.argument("goal", required=False)
-@dir_option
-@option("--file", "F", "Read the goal from a file; `-` is standard input.")
-@option("--workflow", "F", "Run a workflow: a TOML file, or the name of a listed one.")
-@option("--input", "NAME=VALUE", "An input of the workflow.", to="pairs", multiple=True)
-@option("--continue", "RUN", "Follow up on a finished run.", to="continues", default="")
-@flag("--fresh", "Run every step of the workflow, even those an earlier run completed.")
-@option("--check", "CMD", "The command that proves the goal (default: the tests bough finds).")
-@option(
+@cli.dir_option
+@cli.option("--file", "F", "Read the goal from a file; `-` is standard input.")
+@cli.option("--workflow", "F", "Run a workflow: a TOML file, or the name of a listed one.")
+@cli.option("--input", "NAME=VALUE", "An input of the workflow.", to="pairs", multiple=True)
+@cli.option("--continue", "RUN", "Follow up on a finished run.", to="continues", default="")
+@cli.flag("--fresh", "Run every step of the workflow, even those an earlier run completed.")
+@cli.option("--check", "CMD", "The command that proves the goal (default: the tests bough finds).")
+@cli.option(
     "--max-depth",
     "N",
     "How deep the tree may grow below the goal (0: the goal is never split; default: 3).",
     click.IntRange(0, 3),
 )
-@option(
+@cli.option(
     "--jobs",
     "N",
     "Agents that may work at once (default: 1; 4, or the workers' slots, for a workflow with parallel steps).",
     click.IntRange(1, 1000),
 )
-@option("--remote", "GIT", "A git remote that all workers reach, for a large project.", default="")
-@flag("--flat", "Run it as one piece of work, without a plan.", default=None)
-@flag("--yes", "Accept the proposed plan, and ask no questions.")
-@flag(
+@cli.option("--remote", "GIT", "A git remote that all workers reach, for a large project.", default="")
+@cli.flag("--flat", "Run it as one piece of work, without a plan.", default=None)
+@cli.flag("--yes", "Accept the proposed plan, and ask no questions.")
+@cli.flag(
     "--ask-elsewhere", "Without a terminal: wait for your answer about the plan from the dashboard or `bough approve`."
 )
-@option(
+@cli.option(
     "--allow-test-changes",
     "[=PATTERN]",
     "Let existing tests change what they expect: all, or those whose name or file matches the pattern.",
     multiple=True,
 )
-@flag("--web", "Also show the run in a browser while it runs: see `bough serve`.")
-@run_options
-@flag(
+@cli.flag("--web", "Also show the run in a browser while it runs: see `bough serve`.")
+@cli.run_options
+@cli.flag(
     "--help-all",
     "Show every option, and more of how a run works.",
     is_eager=True,
@@ -176,8 +168,7 @@ def _read_work(
 
     if workflow is None:
         if pairs or chosen["fresh"]:
-            option = "--input" if pairs else "--fresh"
-            raise click.UsageError(f"{option} needs --workflow F")
+            raise click.UsageError(f"{'--input' if pairs else '--fresh'} needs --workflow F")
         return build_goal_step(read_goal(goal, file, "run"), check=check)
     others = {
         "GOAL": goal,
@@ -279,10 +270,10 @@ class Dashboard:
 # ── bough resume ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@bough_command("bough resume", "bough resume amber-heron --rounds 80")
-@run_argument
-@option("--check", "CMD", "The command that proves the goal from now on.", default="")
-@run_options
+@cli.bough_command("bough resume", "bough resume amber-heron --rounds 80")
+@cli.run_argument
+@cli.option("--check", "CMD", "The command that proves the goal from now on.", default="")
+@cli.run_options
 async def resume(run: str | None, folder: Path, apply: bool, as_json: bool, **chosen: Any) -> int:
     """Resume a run that was stopped or interrupted.
 

@@ -8,17 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bough import app
-from bough.interfaces.cli.options import (
-    bough_command,
-    dir_option,
-    flag,
-    json_option,
-    look_at_run,
-    open_run,
-    option,
-    run_argument,
-    task_argument,
-)
+from bough.interfaces.cli import options as cli
 from bough.interfaces.cli.printing import print_json, write_output
 
 if TYPE_CHECKING:
@@ -28,10 +18,10 @@ if TYPE_CHECKING:
 NEWEST = 20
 
 
-@bough_command("bough runs", "bough runs --all --json")
-@dir_option
-@flag("--all", f"Not only the newest {NEWEST}.", "everything")
-@json_option("As a JSON list.")
+@cli.bough_command("bough runs", "bough runs --all --json")
+@cli.dir_option
+@cli.flag("--all", f"Not only the newest {NEWEST}.", "everything")
+@cli.json_option("As a JSON list.")
 async def runs(folder: Path, everything: bool, as_json: bool) -> None:
     """List the runs of this project.
 
@@ -73,11 +63,11 @@ async def runs(folder: Path, everything: bool, as_json: bool) -> None:
         page.line((f"{hidden} not shown: `bough runs --all` lists all.", "dim"))
 
 
-@bough_command("bough show", "bough show amber-heron --depth 1", "bough show amb --flat", "bough show amb --json")
-@look_at_run
-@option("--depth", "N", "At most N levels below the goal.", click.IntRange(0))
-@flag("--flat", "Only the leaves, each with its full path.")
-@json_option("As a JSON object: the run and its tasks.")
+@cli.bough_command("bough show", "bough show amber-heron --depth 1", "bough show amb --flat", "bough show amb --json")
+@cli.look_at_run
+@cli.option("--depth", "N", "At most N levels below the goal.", click.IntRange(0))
+@cli.flag("--flat", "Only the leaves, each with its full path.")
+@cli.json_option("As a JSON object: the run and its tasks.")
 async def show(opened: "app.Journal", name: str, depth: int | None, flat: bool, as_json: bool) -> None:
     """Show a run as a tree: states, rounds, checks, cost.
 
@@ -108,10 +98,10 @@ async def show(opened: "app.Journal", name: str, depth: int | None, flat: bool, 
     page.lines(render_table(rows, page.width))
 
 
-@bough_command("bough status", "bough status amber-heron buffer/insert-line", "bough status --json")
-@run_argument
-@task_argument
-@json_option("As a JSON object.")
+@cli.bough_command("bough status", "bough status amber-heron buffer/insert-line", "bough status --json")
+@cli.run_argument
+@cli.task_argument
+@cli.json_option("As a JSON object.")
 async def status(run: str | None, task: str | None, folder: Path, as_json: bool) -> None:
     """Show where a run or a task stands and what to do next.
 
@@ -155,11 +145,11 @@ async def status(run: str | None, task: str | None, folder: Path, as_json: bool)
     print_status(make_output(), found, status, holder, drawn, detail, changes, table)
 
 
-@bough_command("bough report", "bough report --full", "bough report amber-heron --json")
-@look_at_run
-@flag("--full", "The whole text of each requirement, with all evidence.")
-@flag("--markdown", "For the text of a pull request: at most 60 lines, the rest folded.")
-@json_option("As a JSON object.")
+@cli.bough_command("bough report", "bough report --full", "bough report amber-heron --json")
+@cli.look_at_run
+@cli.flag("--full", "The whole text of each requirement, with all evidence.")
+@cli.flag("--markdown", "For the text of a pull request: at most 60 lines, the rest folded.")
+@cli.json_option("As a JSON object.")
 async def report(opened: "app.Journal", name: str, full: bool, markdown: bool, as_json: bool) -> int:
     """Show the evidence for each requirement of the goal.
 
@@ -215,9 +205,9 @@ async def report(opened: "app.Journal", name: str, full: bool, markdown: bool, a
     return status
 
 
-@bough_command("bough stats", "bough stats amber-heron --json")
-@run_argument
-@json_option("The numbers as JSON.")
+@cli.bough_command("bough stats", "bough stats amber-heron --json")
+@cli.run_argument
+@cli.json_option("The numbers as JSON.")
 async def stats(run: str | None, folder: Path, as_json: bool) -> int:
     """Show statistics: tasks, repairs, checks, time.
 
@@ -292,9 +282,9 @@ def _format_share(part: float, whole: float) -> str:
 STYLES = (("+++", "bold"), ("---", "bold"), ("diff ", "bold"), ("@@", "cyan"), ("+", "green"), ("-", "red"))
 
 
-@bough_command("bough diff", "bough diff amber-heron --stat", "bough diff > changes.patch")
-@open_run
-@flag("--stat", "Only the files and their line counts.")
+@cli.bough_command("bough diff", "bough diff amber-heron --stat", "bough diff > changes.patch")
+@cli.open_run
+@cli.flag("--stat", "Only the files and their line counts.")
 async def diff(opened: "app.Session", name: str, stat: bool) -> None:
     """Show what a run changed.
 
@@ -315,11 +305,11 @@ async def diff(opened: "app.Session", name: str, stat: bool) -> None:
         write_output("-", diff.encode("utf-8", "surrogateescape"))
 
 
-@bough_command("bough export --html", "bough export amber-heron --html --output review.html", "bough export --json")
-@run_argument
-@flag("--html", "As a self-contained page: RUN.html.", "as_html")
-@flag("--json", "The same data as JSON, on standard output.", "as_json")
-@option("--output", "F", "Write it there instead; `-` is standard output.")
+@cli.bough_command("bough export --html", "bough export amber-heron --html --output review.html", "bough export --json")
+@cli.run_argument
+@cli.flag("--html", "As a self-contained page: RUN.html.", "as_html")
+@cli.flag("--json", "The same data as JSON, on standard output.", "as_json")
+@cli.option("--output", "F", "Write it there instead; `-` is standard output.")
 async def export(run: str | None, folder: Path, as_html: bool, as_json: bool, output: str | None) -> None:
     """Write a run to one file, to read or attach.
 

@@ -21,26 +21,10 @@ from bough.core.ids import GOAL
 from bough.core.tree.task_state import SETTLED, State
 from bough.interfaces.terminal.output import Display, Line, Span, TerminalOutput, format_line
 from bough.interfaces.terminal.run_tree import render_name
+from bough.views import formatting as f
+from bough.views import task_rows
 from bough.views.event_lines import EventFormatter
-from bough.views.formatting import (
-    count_cells,
-    cut,
-    format_cost,
-    format_count,
-    format_duration,
-    format_usage,
-    last_line,
-    one_line,
-)
 from bough.views.run_view import RunView
-from bough.views.task_rows import (
-    TaskRow,
-    describe_rounds,
-    describe_standing,
-    describe_task,
-    describe_trouble,
-    list_rows,
-)
 from bough.views.vocabulary import STATE_STYLES
 
 REFRESH = 0.125
@@ -83,7 +67,7 @@ class Painter:
         # The last column stays free: a row that fills it would wrap on some terminals and not on others.
         lines = frame(columns - 1, height)[:height]
         painted = [self._paper.painted(line, columns - 1) for line in lines]
-        widths = [count_cells(self._bare.painted(line, columns - 1)) for line in lines]
+        widths = [f.count_cells(self._bare.painted(line, columns - 1)) for line in lines]
         same = self._size == (columns, height)
         if same and painted == self._rows:
             return
@@ -171,7 +155,7 @@ class LiveDisplay(Display):
             self._doing.pop(task, None)
 
     def waiting(self, text: str) -> None:
-        self._waiting = one_line(text)
+        self._waiting = f.one_line(text)
 
     # ── drawing ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -203,13 +187,13 @@ class LiveDisplay(Display):
         spaced: list[Line] = (
             [[], *([(text, style or "dim") for text, style in entry] for entry in news)] if news else []
         )
-        words = f"{format_duration(self._run.elapsed(now))} · {format_usage(self._run.spend)}"
-        summary: Line = [(one_line(self._run.name) or "bough", "bold"), (f"  {words}", "")]
+        words = f"{f.format_duration(self._run.elapsed(now))} · {f.format_usage(self._run.spend)}"
+        summary: Line = [(f.one_line(self._run.name) or "bough", "bold"), (f"  {words}", "")]
         return [summary, *tree, *spaced, *bottom]
 
     def _render_tree(self, width: int, room: int, now: float) -> list[Line]:
         """Render the most important tasks that fit into `room` lines: active ones first, then the latest changed."""
-        drawn = list_rows(self._run)
+        drawn = task_rows.list_rows(self._run)
         if not drawn:
             what, stream = self._doing.get(GOAL, ("preparing", _Stream(now)))
             return [[("○ ", "dim"), *stream.doing(what, now, width - 2)], *stream.tail("  ")]
@@ -219,32 +203,32 @@ class LiveDisplay(Display):
         left_out = len(drawn) - len(shown)
         return [*lines, [(f"… and {left_out} more", "dim")]] if left_out else lines
 
-    def _render_block(self, row: TaskRow, width: int, now: float) -> list[Line]:
+    def _render_block(self, row: task_rows.TaskRow, width: int, now: float) -> list[Line]:
         task = row.task
         waiting = task.state in SETTLED or task.state is State.PENDING
         style = STATE_STYLES.get(task.state, "")
-        first = [*render_name(row, min(width, 40)), ("  ", ""), (describe_standing(task), style)]
+        first = [*render_name(row, min(width, 40)), ("  ", ""), (task_rows.describe_standing(task), style)]
         if task.worker:
-            first.append((f"  on {one_line(task.worker)}", ""))
+            first.append((f"  on {f.one_line(task.worker)}", ""))
         if task.started_at:
-            first.append((f"  {describe_rounds(row)} rounds", ""))
+            first.append((f"  {task_rows.describe_rounds(row)} rounds", ""))
             if row.subtree.cost and not row.leaf:
-                first.append((f"  {format_cost(row.subtree)} total, {format_cost(row.spend)} own", "dim"))
+                first.append((f"  {f.format_cost(row.subtree)} total, {f.format_cost(row.spend)} own", "dim"))
         if task.path != GOAL:
-            first.append((f"  {describe_task(task)}", "dim"))
+            first.append((f"  {task_rows.describe_task(task)}", "dim"))
         bar = row.prefix.replace("├─ ", "│  ").replace("└─ ", "   ") + "  "
-        said = describe_trouble(task)
+        said = task_rows.describe_trouble(task)
         stuck: list[Line] = [[(bar, "dim"), (said, "yellow")]] if said else []
         what, stream = self._doing.get(task.path, ("", _Stream(now)))
         if task.doing and not waiting:  # The activity from an event says more.
             what, stream = task.doing, self._streams.get(task.path) or _Stream(now)
         if not what:
             return [first, *stuck]
-        activity = [(bar, "dim"), *stream.doing(what, now, width - count_cells(bar))]
+        activity = [(bar, "dim"), *stream.doing(what, now, width - f.count_cells(bar))]
         return [first, *stuck, activity, *stream.tail(bar + "  ")]
 
 
-def _choose_rows(drawn: list[TaskRow], blocks: list[list[Line]], room: int) -> set[int]:
+def _choose_rows(drawn: list[task_rows.TaskRow], blocks: list[list[Line]], room: int) -> set[int]:
     """Choose the rows to show: all if they fit; else the goal, then active ones, then the most recently changed."""
     if sum(map(len, blocks)) <= room:
         return set(range(len(drawn)))
@@ -273,15 +257,15 @@ class _Stream:
         self._text = (self._text + text)[-400:] if thinking else text[-400:]
 
     def doing(self, words: str, now: float, room: int) -> list[Span]:
-        took = f"  {format_duration(now - self._since)}"
+        took = f"  {f.format_duration(now - self._since)}"
         if words == "thinking":
-            arrived = f" {format_count(self._characters)} characters" if self._characters else ""
+            arrived = f" {f.format_count(self._characters)} characters" if self._characters else ""
             words, took = "thinking…", arrived + took
-        return [(cut(one_line(words), max(room - count_cells(took), 8)), ""), (took, "dim")]
+        return [(f.cut(f.one_line(words), max(room - f.count_cells(took), 8)), ""), (took, "dim")]
 
     def tail(self, bar: str) -> list[Line]:
         """Render the last line of the output, if there is any."""
-        tail = last_line(self._text)
+        tail = f.last_line(self._text)
         return [[(bar + tail, "dim")]] if tail else []
 
 

@@ -136,7 +136,6 @@ class NightDisplay:
         """The goals in progress, by name."""
 
     def tell(self, line: Line) -> None:
-        """Write a line that stays."""
         if self._paper.terminal:
             self._painter.keep([line])
         else:
@@ -157,7 +156,6 @@ class NightDisplay:
                 self._goals.clear()
 
     def recorded(self, record: Record) -> None:
-        """Process an event of a goal's run."""
         for goal in self._goals.values():
             if goal.view.name == record.run:
                 goal.view.see(record)

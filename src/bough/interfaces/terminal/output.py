@@ -79,7 +79,6 @@ class TerminalOutput(Struct, frozen=True):
         return f"\x1b[{STYLES[style]}m{text}\x1b[0m" if style and self.colour and text.strip() else text
 
     def line(self, *spans: Span | str) -> None:
-        """Write one line."""
         self.write(self.painted([(span, "") if isinstance(span, str) else span for span in spans], self.width) + "\n")
 
     def lines(self, lines: Iterable[Line]) -> None:

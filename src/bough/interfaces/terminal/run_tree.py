@@ -5,18 +5,7 @@ from collections.abc import Sequence
 
 from bough.core.tree.task_state import State
 from bough.interfaces.terminal.output import Span
-from bough.views.formatting import (
-    count_cells,
-    cut,
-    first_sentence,
-    format_cost,
-    format_count,
-    format_duration,
-    format_moment,
-    format_spend,
-    one_line,
-    pad,
-)
+from bough.views import formatting as f
 from bough.views.run_view import RunView
 from bough.views.task_rows import TaskRow, describe_rounds, describe_standing, describe_task
 from bough.views.vocabulary import STATE_STYLES, STATUS_STYLES, choose_style, describe_status
@@ -52,12 +41,12 @@ def _make_cells(row: TaskRow) -> Cells:
     exit_status = f" (exit {verdict.exit_status})" if verdict and verdict.exit_status else ""
     return {
         "state": (describe_standing(task) + halted, STATE_STYLES.get(task.state, "")),
-        "worker": (one_line(task.worker), "") if task.worker else DASH,
+        "worker": (f.one_line(task.worker), "") if task.worker else DASH,
         "rounds": (describe_rounds(row), "") if begun else DASH,
         "check": (verdict.ruling.replace("_", " ") + exit_status, choose_style(verdict)) if verdict else DASH,
-        "tokens": (format_count(row.subtree.tokens), "") if begun else DASH,
-        "cost": (format_cost(row.spend), "") if begun and row.spend.cost else DASH,
-        "total": ("" if row.leaf else format_cost(row.subtree) if row.subtree.cost else "–", ""),
+        "tokens": (f.format_count(row.subtree.tokens), "") if begun else DASH,
+        "cost": (f.format_cost(row.spend), "") if begun and row.spend.cost else DASH,
+        "total": ("" if row.leaf else f.format_cost(row.subtree) if row.subtree.cost else "–", ""),
         "": (describe_task(task), "dim"),
     }
 
@@ -73,7 +62,7 @@ def render_table(drawn: Sequence[TaskRow], width: int) -> list[list[Span]]:
         "": len(drawn) == 1,  # The only title is the goal, which is shown above.
     }
     rows = [{key: cell for key, cell in _make_cells(row).items() if not hidden.get(key)} for row in drawn]
-    names = max([4, *(count_cells(row.prefix) + 2 + count_cells(row.name) for row in drawn)])
+    names = max([4, *(f.count_cells(row.prefix) + 2 + f.count_cells(row.name) for row in drawn)])
     widths = _fit_columns(rows, [*rows[0]][::-1], width - min(names, NARROW), {"": 24})
     room = max(min(names, width - sum(widths.values()) - GAP * len(widths)), 0)
     heads = {heading: (heading, "dim") for heading in widths}
@@ -85,7 +74,7 @@ def render_table(drawn: Sequence[TaskRow], width: int) -> list[list[Span]]:
 def _fit_columns(rows: Sequence[Cells], order: Sequence[str], room: int, most: dict[str, int]) -> dict[str, int]:
     """Choose the columns that fit into `room`, and their widths. `order`: which columns are dropped first. `most`: the
     greatest width of some columns."""
-    widths = {key: max(count_cells(text) for text in (key, *(row[key][0] for row in rows))) for key in rows[0]}
+    widths = {key: max(f.count_cells(text) for text in (key, *(row[key][0] for row in rows))) for key in rows[0]}
     widths |= {key: min(widths[key], limit) for key, limit in most.items() if key in widths}
     for key in order:
         if sum(widths.values()) + GAP * len(widths) <= room:
@@ -98,27 +87,31 @@ def render_name(row: TaskRow, room: int) -> list[Span]:
     """Render the branch lines, the icon and the name of a task within `room` columns."""
     style = STATE_STYLES.get(row.task.state, "")
     prefix = row.prefix
-    if count_cells(prefix) + 2 + min(count_cells(row.name), 8) > room:
+    if f.count_cells(prefix) + 2 + min(f.count_cells(row.name), 8) > room:
         prefix = "…" if prefix and room > 6 else ""
-    return [(prefix, "dim"), (f"{ICONS[row.task.state]} ", style), (cut(row.name, room - count_cells(prefix) - 2), "")]
+    return [
+        (prefix, "dim"),
+        (f"{ICONS[row.task.state]} ", style),
+        (f.cut(row.name, room - f.count_cells(prefix) - 2), ""),
+    ]
 
 
 def _render_line(name: list[Span], room: int, cells: Cells, widths: dict[str, int]) -> list[Span]:
-    used = sum(count_cells(text) for text, _ in name)
-    columns = [(" " * GAP + pad(cells[key][0], width, key in RIGHT), cells[key][1]) for key, width in widths.items()]
+    used = sum(f.count_cells(text) for text, _ in name)
+    columns = [(" " * GAP + f.pad(cells[key][0], width, key in RIGHT), cells[key][1]) for key, width in widths.items()]
     return [*name, (" " * (room - used), ""), *columns]
 
 
 def render_heading(run: RunView, status: str, now: float | None = None) -> list[list[Span]]:
     """Render the two lines above a tree: the run, its status and goal, then its spend, time and models."""
     style = STATUS_STYLES.get(status, "yellow")
-    model = one_line(" then ".join(filter(None, (run.models.get("main", ""), *run.fallbacks))))
-    facts = [format_spend(run.spend), format_duration(run.elapsed(now)), *filter(None, (model, run.rechecked))]
+    model = f.one_line(" then ".join(filter(None, (run.models.get("main", ""), *run.fallbacks))))
+    facts = [f.format_spend(run.spend), f.format_duration(run.elapsed(now)), *filter(None, (model, run.rechecked))]
     return [
         [
-            (one_line(run.name), "bold"),
+            (f.one_line(run.name), "bold"),
             (f"  {STATUS_ICONS.get(status, '○')} {describe_status(status, run.accepted, run.examines)}  ", style),
-            (first_sentence(run.goal), ""),
+            (f.first_sentence(run.goal), ""),
         ],
         [(" · ".join(facts), "dim")],
     ]
@@ -132,23 +125,23 @@ LEAST_NEEDED = ("started", "took", "cost", "rounds", "status")
 def render_runs(runs: Sequence[tuple[RunView, str]], width: int) -> list[list[Span]]:
     """Render a heading and one line per run, in the given order. Columns that do not fit are dropped."""
     rows = [_summarize(run, status) for run, status in runs]
-    names = max([3, *(count_cells(one_line(run.name)) for run, _ in runs)])
+    names = max([3, *(f.count_cells(f.one_line(run.name)) for run, _ in runs)])
     widths = _fit_columns(rows, LEAST_NEEDED, width - names, {"goal": ROOM})
     lines = [_render_line([("run", "dim")], names, {heading: (heading, "dim") for heading in widths}, widths)]
     named = zip(runs, rows, strict=True)
-    return lines + [_render_line([(one_line(run.name), "bold")], names, cells, widths) for (run, _), cells in named]
+    return lines + [_render_line([(f.one_line(run.name), "bold")], names, cells, widths) for (run, _), cells in named]
 
 
 def _summarize(run: RunView, status: str) -> Cells:
     now = time.time() if status == "running" else None
     spend = run.spend
-    cost = format_cost(spend) if spend.cost or not spend.unpriced else f"{format_count(spend.tokens)} tokens"
+    cost = f.format_cost(spend) if spend.cost or not spend.unpriced else f"{f.format_count(spend.tokens)} tokens"
     applied = ", applied" if run.applied else ""
     return {
         "status": (describe_status(status, run.accepted, run.examines) + applied, STATUS_STYLES.get(status, "yellow")),
         "rounds": (f"{spend.rounds}/{run.limits.rounds}", ""),
         "cost": (cost, ""),
-        "took": (format_duration(run.elapsed(now)), ""),
-        "started": (format_moment(run.started_at), "dim"),
-        "goal": (first_sentence(run.goal), ""),
+        "took": (f.format_duration(run.elapsed(now)), ""),
+        "started": (f.format_moment(run.started_at), "dim"),
+        "goal": (f.first_sentence(run.goal), ""),
     }

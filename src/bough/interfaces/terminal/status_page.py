@@ -11,21 +11,11 @@ from bough.interfaces.terminal.output import Span, TerminalOutput, print_advice,
 from bough.interfaces.terminal.run_tree import ICONS, render_heading
 from bough.interfaces.terminal.run_tree import render_table as tree_table
 from bough.ports import FileChange
+from bough.views import vocabulary as v
 from bough.views.formatting import first_sentence, one_line, pad, pluralize
 from bough.views.next_steps import list_next_steps
 from bough.views.run_view import RunView
 from bough.views.task_rows import TaskRow, describe_progress, describe_trouble
-from bough.views.vocabulary import (
-    OVER,
-    ROLES,
-    STATE_STYLES,
-    choose_style,
-    describe_evidence,
-    describe_roles,
-    describe_state,
-    describe_status,
-    list_shortcomings,
-)
 
 LABEL = 9
 EVIDENCE = 8
@@ -73,22 +63,22 @@ def print_status(
         print_report(page, report)
     page.line("")
     print_advice(page, list_next_steps(run, status, bool(changes)))
-    page.lines(render_closing(table) if table is not None and status in OVER else ())
+    page.lines(render_closing(table) if table is not None and status in v.OVER else ())
 
 
 def _print_state(page: TerminalOutput, drawn: Sequence[TaskRow], holder: str | None, message: str) -> None:
     row, progress = drawn[0], describe_progress(drawn)
     task = row.task
-    style = STATE_STYLES.get(task.state, "")
+    style = v.STATE_STYLES.get(task.state, "")
     done = f" ({progress})" if progress else ""
     _print_fact(page, "task", (one_line(task.path), "bold"), f"  {first_sentence(task.title)}{done}")
     why = f": {one_line(task.why)}" if task.why else ""
-    _print_fact(page, "state", (f"{ICONS[task.state]} {describe_state(task.state)}", style), why)
+    _print_fact(page, "state", (f"{ICONS[task.state]} {v.describe_state(task.state)}", style), why)
     if task.halted:
-        page.paragraph((pad("halted", LABEL), "dim"), text=f"{describe_status(task.halted)}: {message}", indent=LABEL)
+        page.paragraph((pad("halted", LABEL), "dim"), text=f"{v.describe_status(task.halted)}: {message}", indent=LABEL)
     if task.attempt:
         repairs = f", repair {task.repairs}" if task.repairs else ""
-        role = f" ({ROLES.get(task.role, task.role)}{repairs})" if task.role else ""
+        role = f" ({v.ROLES.get(task.role, task.role)}{repairs})" if task.role else ""
         _print_fact(page, "attempt", f"{task.attempt}{role}")
     if said := describe_trouble(task):
         _print_fact(page, "ladder", (said, "yellow"))
@@ -98,7 +88,7 @@ def _print_state(page: TerminalOutput, drawn: Sequence[TaskRow], holder: str | N
             _print_fact(page, "worker", one_line(task.worker))
         _print_fact(page, "rounds", f"{row.subtree.rounds} of {task.limits.rounds}{own}")
     if task.tokens_by_role:
-        _print_fact(page, "tokens", describe_roles(task.tokens_by_role))
+        _print_fact(page, "tokens", v.describe_roles(task.tokens_by_role))
     if holder:
         _print_fact(page, "worker", one_line(holder))
         _print_fact(page, "doing", one_line(task.doing) or "between effects")
@@ -109,10 +99,10 @@ def _print_verdict(page: TerminalOutput, verdict: Verdict | None, command: str) 
         _print_fact(page, "check", (f"has not run: {one_line(command)}" if command else "has not run", "dim"))
         return
     tree = f"  on tree {verdict.tree[:10]}" if verdict.tree else ""
-    _print_fact(page, "check", (one_line(describe_evidence(verdict)), choose_style(verdict)), (tree, "dim"))
+    _print_fact(page, "check", (one_line(v.describe_evidence(verdict)), v.choose_style(verdict)), (tree, "dim"))
     if verdict.found:
         page.line((f"{' ' * LABEL}from {one_line(verdict.found)}", "dim"))
-    for line in list_shortcomings(verdict, EVIDENCE):
+    for line in v.list_shortcomings(verdict, EVIDENCE):
         page.line((" " * LABEL + line, "dim"))
 
 

@@ -42,7 +42,6 @@ async def build_rounds(run: LiveRun, path: str, start: int) -> Rounds:
 
 
 async def build_events(run: LiveRun, path: str | None, since: int, limit: int) -> EventPart:
-    """Build the events after the event `since`, in order."""
     most = max(1, min(limit, EVENTS))
     records = await run.journal.store.read(run.view.name, path, since=since, limit=most)
     return {"events": describe_events(records), "next": records[-1].seq if len(records) == most else None}

@@ -134,7 +134,6 @@ def build_choices(root: Path, runs: Sequence[LiveRun]) -> shapes.ChoicesShape:
 
 
 def build_summary(run: LiveRun) -> shapes.RunShape:
-    """Build the summary of a run."""
     view = run.view
     goal = view.tasks.get(GOAL)
     changed = goal is not None and goal.tree != goal.base

@@ -199,7 +199,6 @@ async def get_blob(request: Request) -> Response:
 
 
 async def get_choices(request: Request) -> Response:
-    """Return the choices for a new run."""
     house: ServedProjects = request.app.state.house
     project = request.path_params["project"]
     root = house.find_root(project)
@@ -271,7 +270,6 @@ async def _follow(
 
 
 async def post_action(request: Request) -> Response:
-    """Perform an action on a run, or on the project."""
     asked = request.path_params
     root = request.app.state.house.find_root(asked["project"])
     return make_response(await act(root, asked.get("run", ""), asked["action"], await _read_body(request)))
