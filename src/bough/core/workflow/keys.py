@@ -58,6 +58,8 @@ class TransitionKeys(TypedDict, total=False):
 
 
 class InputKeys(TypedDict, total=False):
+    """The definition of one of a workflow's inputs."""
+
     type: Annotated[Literal["string", "int", "float", "bool", "path"], _key("What its values are.")]
     default: Annotated[str | int | float | bool, _key("Its value; an input without a default must be given.")]
     description: Annotated[str, _key("What it is, for people.")]
