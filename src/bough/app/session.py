@@ -207,17 +207,24 @@ class Session(Delivery, frozen=True):
             if cached:
                 task = Task(GOAL, step=step, base=base, tree=base, rules=rules)
                 return await ports.verifier.look_up(task) or (found, 0.0)
-            run = Run(f"{INSPECTION}{os.urandom(6).hex()}", plan=Plan(step), base=base, folder=self.folder, rules=rules)
-            # The claim keeps `clear_inspections` of other processes from removing these folders.
-            async with self.store.claim(run.name, RUN, worker_id(), rules.lease):
-                try:
-                    async for events in check_base(run, ports, fresh=True, asks=scout):
-                        for event in events:
-                            watch.recorded(e.Record(0, run.name, "", 0, time.time(), event))
-                            found = event if isinstance(event, e.BaseChecked) else found
-                finally:
-                    await self.workspaces.forget(run.name)
+            async with self.inspect(step, base, choices, self.folder) as run:
+                async for events in check_base(run, ports, fresh=True, asks=scout):
+                    for event in events:
+                        watch.recorded(e.Record(0, run.name, "", 0, time.time(), event))
+                        found = event if isinstance(event, e.BaseChecked) else found
         return found, time.time()
+
+    @asynccontextmanager
+    async def inspect(self, step: Step, base: str, choices: Choices, folder: str) -> AsyncIterator[Run]:
+        """Make a run that has no journal, for checks outside any run, and remove its folders afterwards."""
+        name, rules = f"{INSPECTION}{os.urandom(6).hex()}", choices.rules(self.config.limits)
+        run = Run(name, plan=Plan(step), base=base, folder=folder, rules=rules)
+        # The claim keeps `clear_inspections` of other processes from removing these folders.
+        async with self.store.claim(run.name, RUN, worker_id(), rules.lease):
+            try:
+                yield run
+            finally:
+                await self.workspaces.forget(run.name)
 
     async def verify(self, name: str, choices: Choices, watch: RunObserver) -> e.Judged:
         """Judge the work of a run again, by its own check or another, and record the verdict."""

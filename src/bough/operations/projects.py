@@ -93,7 +93,6 @@ async def test_hooks(opened: "Session", *, event: HookEvent) -> CalledHooks:
     of="project",
     begins=True,
     runs=True,
-    json="One event per line, as it happens.",
 )
 async def examine(
     opened: "Session",
@@ -132,11 +131,11 @@ async def examine(
 
     remember_project(opened.root)
     change, choices = await service.find_change(opened, what, base), choices or Choices()
-    trees = await service.take_change(opened, change)
-    wanted, said = service.choose_goal(change, goal)
+    before, head = await service.take_change(opened, change)
+    step, said = service.choose_goal(change, head, goal, check or None)
     tell(said)
-    begin = partial(service.examine, opened, change, trees, wanted, check or None, choices)
-    outcome = await service.find_examined(opened, trees, wanted, check or None) if needless else None
+    begin = partial(service.examine, opened, change.says, before, step, choices)
+    outcome = await service.find_examined(opened, before, step) if needless else None
     if outcome is not None:
         tell(f"{outcome.run} has already examined this change: its result is used.")
     else:
@@ -147,11 +146,8 @@ async def examine(
             await find_needless(opened, outcome.run, choices, MOST_CHECKS)
         except UsageError as error:
             tell(str(error))
-    rows, said = (
-        (await opened.evidence(outcome.run)).rows,
-        f"Examined {change.says}: {describe_status(outcome.status)}.",
-    )
-    status = outcome.exit_status
+    rows, status = (await opened.evidence(outcome.run)).rows, outcome.exit_status
+    said = f"Examined {change.says}: {describe_status(outcome.status)}."
     return ExaminedChange(run=outcome.run, status=outcome.status, requirements=rows, said=said, exit_status=status)
 
 

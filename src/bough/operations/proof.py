@@ -105,12 +105,9 @@ async def recheck_file(
 ) -> RecheckedReceipt:
     """Run a receipt again, without a model. `signers`: the file of those whose signatures count; `of`: the change that
     the receipt must be about."""
-    from bough.services.recheck import open_receipt, recheck_receipt
+    from bough.services.recheck import recheck_receipt
 
-    receipt, who = await open_receipt(opened, file, signers, of)
-    rerun = receipt.predicate.rerun
-    tell(f"Running `{rerun.command}` without and with the change.")
-    found = await recheck_receipt(opened, receipt, choices)
+    rerun, who, found = await recheck_receipt(opened, file, signers, of, choices, tell)
     counted = f"{pluralize(len(rerun.tests), 'test')} and {pluralize(len(rerun.probes), 'case')}"
     said = "Not the same as in the receipt." if found else f"The same as in the receipt: {counted} on both sides."
     signed = f"Signed by {who}." if who else "Not signed: what it claims beside is anybody's word."

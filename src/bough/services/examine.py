@@ -17,7 +17,7 @@ from bough.app.choices import Choices, RunObserver
 from bough.app.session import Session
 from bough.core.acceptance.goal_reading import read_goal
 from bough.core.errors import UsageError
-from bough.core.planning.plan import build_goal_step
+from bough.core.planning.plan import Step, build_goal_step
 from bough.core.textual.spelling import UNREADABLE
 from bough.services.earlier_runs import StartingPoint
 from bough.trust.remotes import run_theirs
@@ -37,10 +37,9 @@ JUDGED = ("completed", "not_proven", "failed")
 
 async def find_change(session: Session, what: str, against: str = "") -> GivenChange:
     """Find the change that the person names in their repository, or a pull request (`#1`) with their own `gh`."""
-    request = re.fullmatch(r"#(\d+)", what)
-    if request is None:
-        return await asyncio.to_thread(PersonCommits(session.root).find_change, what, against)
-    return await asyncio.to_thread(_find_request, session, request[1], against)
+    if request := re.fullmatch(r"#(\d+)", what):
+        return await asyncio.to_thread(_find_request, session, request[1], against)
+    return await asyncio.to_thread(PersonCommits(session.root).find_change, what, against)
 
 
 def _find_request(session: Session, number: str, against: str) -> GivenChange:
@@ -56,44 +55,38 @@ def _find_request(session: Session, number: str, against: str) -> GivenChange:
     names = (against, told["baseRefOid"], f"origin/{told['baseRefName']}", told["baseRefName"])
     base = next((found for name in names if name and (found := commits.find(name))), "") or commits.require("HEAD")
     if head and commits.find(head):
-        change = commits.compare(base, head, says)
-        return GivenChange(says, change.base, change.head, messages=messages)
+        return replace(commits.compare(base, head, says), says=says, messages=messages)
     return GivenChange(says, base, "", f"{ask(('gh', 'pr', 'diff', number))}\n".encode(), messages)
 
 
-def choose_goal(change: GivenChange, goal: str) -> tuple[str, str]:
-    """Return what the change should achieve, which is `goal` or in its commit messages, and a text for the person about
-    that."""
+def choose_goal(change: GivenChange, head: str, goal: str, check: str | None) -> tuple[Step, str]:
+    """Return a step for what the change should achieve, which is `goal` or in its commit messages, and a text for the
+    person about that. `head`: the tree with the change."""
     count, lines = len(change.messages), (text := goal.strip() or "\n\n".join(change.messages)).splitlines()
     where = "as you say" if goal.strip() else "from its message" if count == 1 else f"from its {count} messages"
     if not text:
         raise UsageError(f"Nothing says what {change.says} should achieve: say it with --goal TEXT or --goal-file F.")
-    asked = read_goal(build_goal_step(text)).requirements
-    if not asked or len(re.findall(r"\w+", text)) < FEWEST_WORDS:
+    step = replace(build_goal_step(text, check=check), given=head)
+    if not read_goal(step).requirements or len(re.findall(r"\w+", text)) < FEWEST_WORDS:
         raise UsageError(f"“{text}” asks for nothing that a test could show: say with --goal TEXT what should be true.")
     more = [f"  … and {len(lines) - SHOWN_LINES} more lines"] if len(lines) > SHOWN_LINES else []
-    shown = [f"Examining {change.says}. What it should achieve, {where}:", *(f"  {line}" for line in lines)]
-    return text, "\n".join([*shown[: SHOWN_LINES + 1], *more, ""])
+    shown = (f"  {line}" for line in lines[:SHOWN_LINES])
+    return step, "\n".join([f"Examining {change.says}. What it should achieve, {where}:", *shown, *more])
 
 
 async def take_change(session: Session, change: GivenChange) -> tuple[str, str]:
     """Store the files before and after the change in bough's own repository, and return both trees. Raises an error if
     the change cannot be judged."""
     workspaces = session.workspaces
-    base = await bring_commit(session, change.base) if change.base else await workspaces.take()
-    if change.patch:
-        head = await workspaces.patch(base, change.patch)
-    else:
-        head = await bring_commit(session, change.head) if change.head else await workspaces.take()
+    base = await bring_commit(session, change.base)
+    head = await (workspaces.patch(base, change.patch) if change.patch else bring_commit(session, change.head))
     changed = await workspaces.changes(base, head)
     if not changed:
         clean = ": name a branch, a commit or a range" if not change.head and not change.patch else ""
         raise UsageError(f"Nothing to examine: no file differs in {change.says}{clean}.")
     if len(changed) > MOST_FILES:
-        raise UsageError(
-            f"{change.says} changes {len(changed):,} files, more than could be examined ({MOST_FILES:,}): "
-            "name a part of it, as a range A..B or with --base."
-        )
+        many = f"{len(changed):,} files, more than could be examined ({MOST_FILES:,})"
+        raise UsageError(f"{change.says} changes {many}: name a part of it, as a range A..B or with --base.")
     if all(one.binary for one in await workspaces.count_changes(base, head)):
         named = ", ".join(one.path for one in changed[:3])
         raise UsageError(f"{change.says} changes only binary files ({named}), which no test can examine: name another.")
@@ -101,20 +94,20 @@ async def take_change(session: Session, change: GivenChange) -> tuple[str, str]:
 
 
 async def bring_commit(session: Session, commit: str) -> str:
-    """Copy the files of a commit of the person's into bough's own repository, and return their tree."""
+    """Copy the files of a commit of the person's, or their files as they are, into bough's own repository, and return
+    the tree. `commit`: empty for the files as they are."""
+    if not commit:
+        return await session.workspaces.take()
     tree = await asyncio.to_thread(PersonCommits(session.root).find_tree, commit)
     await session.workspaces.bring(tree)
     return tree
 
 
-async def find_examined(session: Session, trees: tuple[str, str], goal: str, check: str | None) -> Outcome | None:
+async def find_examined(session: Session, base: str, step: Step) -> Outcome | None:
     """Find a run that has examined this very change and passed its check, but has not looked for needless parts yet."""
-    wanted = (*trees, goal.strip(), check)
     for name in await session.store.runs():
         run = await session.run(name)
-        asked = run.plan.goal
-        same = (run.base, asked.given, asked.instructions, asked.test_command) == wanted
-        if not same or run.end is None or run.end.end not in JUDGED:
+        if (run.base, run.plan.goal) != (base, step) or run.end is None or run.end.end not in JUDGED:
             continue
         verdict = (await session.work(name)).acceptance.verdict
         passed = verdict is not None and verdict.ruling == "passed"
@@ -123,19 +116,10 @@ async def find_examined(session: Session, trees: tuple[str, str], goal: str, che
     return None
 
 
-async def examine(
-    session: Session,
-    change: GivenChange,
-    trees: tuple[str, str],
-    goal: str,
-    check: str | None,
-    choices: Choices,
-    watch: RunObserver,
-) -> Outcome:
-    base, head = trees
-    step = replace(build_goal_step(goal, check=check), given=head)
+async def examine(session: Session, says: str, base: str, step: Step, choices: Choices, watch: RunObserver) -> Outcome:
+    """Examine the change that the step has, from the tree `base`. `says`: a phrase for the change."""
     rules = choices.rules(session.config.limits)
     # The examination may use the whole budget.
     acceptance = replace(rules.acceptance, examine="always", proof="difference", share=1.0)
-    point = StartingPoint(base=base, rules=replace(rules, acceptance=acceptance), examines=change.says)
+    point = StartingPoint(base=base, rules=replace(rules, acceptance=acceptance), examines=says)
     return await session.start(step, choices, watch, point)

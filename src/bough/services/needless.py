@@ -10,17 +10,17 @@ recorded in the journal, so that a killed search can continue.
 from collections import Counter
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from bough.app.choices import Choices
 from bough.app.session import Session
 from bough.core import events as e
-from bough.core.acceptance.change_parts import EditedFile, LineEdit, edit_file, find_words, list_functions
+from bough.core.acceptance.change_parts import EditedFile, LineEdit, edit_file, find_words
 from bough.core.acceptance.probes import Probe
 from bough.core.acceptance.receipt import CHECK
 from bough.core.acceptance.verdict import ChangePart
 from bough.core.errors import UsageError
 from bough.core.journal.run_fold import Run
+from bough.core.verdict.registry import find_language
 from bough.services.recheck import Measuring, open_finished
 
 NAMED = 20
@@ -41,11 +41,9 @@ async def find_needless(session: Session, name: str, choices: Choices, limit: in
         before, after = [await session.workspaces.files(tree, changed) for tree in (run.base, task.tree)]
         edited = [edit_file(path, *(side.get(path, ("", None))[1] for side in (before, after))) for path in changed]
         files = {file.path: file for file in edited if file is not None}
-        search = NeedlessSearch(session, run, task.tree, measuring, files, probes, limit)
-        for record in await session.store.read(name, kinds=("PartTried",)):
-            if isinstance(record.event, e.PartTried):
-                search.tried[record.event.tree] = record.event
-        event = await search.search()
+        known = (record.event for record in await session.store.read(name, kinds=("PartTried",)))
+        tried = {one.tree: one for one in known if isinstance(one, e.PartTried)}
+        event = await NeedlessSearch(session, run, task.tree, measuring, files, probes, limit, tried).search()
     await session.record(name, event)
     return event
 
@@ -58,11 +56,11 @@ class NeedlessSearch(Struct, eq=False):
     files: dict[str, EditedFile]
     probes: tuple[Probe, ...]
     limit: int
-    out: dict[str, frozenset[LineEdit]] = field(default_factory=dict)
-    """The edits that are taken out so far, by file."""
-    kept: dict[Part, e.PartTried] = field(default_factory=dict)
-    tried: dict[str, e.PartTried] = field(default_factory=dict)
+    tried: dict[str, e.PartTried]
     """The result of each try, by the tree that was run."""
+    out: list[Part] = field(default_factory=list)
+    """The parts that are taken out so far."""
+    kept: dict[Part, e.PartTried] = field(default_factory=dict)
     untried: list[Part] = field(default_factory=list)
     checks: int = 0
     passing: list[str] = field(default_factory=list)
@@ -108,7 +106,7 @@ class NeedlessSearch(Struct, eq=False):
 
     async def _lose(self, parts: list[Part]) -> e.PartTried | None:
         """Return which tests fail if these parts are taken out, too; None if none does."""
-        out = self._without(parts)
+        out = _group([*self.out, *parts])
         whole = [path for path, edits in out.items() if len(edits) == len(self.files[path].edits)]
         texts = {path: self.files[path].render(edits) for path, edits in out.items() if path not in whole}
         loss = await self._try(await self.session.workspaces.graft(self.head, self.run.base, whole, texts))
@@ -131,41 +129,30 @@ class NeedlessSearch(Struct, eq=False):
             del found[CHECK]
         return found
 
-    def _without(self, parts: list[Part]) -> dict[str, frozenset[LineEdit]]:
-        """Return the edits taken out so far, and those of these parts."""
-        out = dict(self.out)
-        for path, edits in parts:
-            out[path] = out.get(path, frozenset()) | {*edits}
-        return out
-
     def _take_out(self, parts: list[Part]) -> None:
-        self.out = self._without(parts)
+        self.out += parts
         self.kept = {part: loss for part, loss in self.kept.items() if part not in parts}
 
     async def _describe(self, carried: tuple[str, ...]) -> e.NeedlessFound:
-        needed, undecided, gone = [], [replace(self._locate(part), why=LIMITED) for part in self.untried], []
+        undecided = [self._locate(part, why=LIMITED) for part in self.untried]
         for part, loss in self.kept.items():
-            found = replace(self._locate(part), by=loss.asked)
             if loss.others:
                 why = f"without it alone {loss.others[0]} fails, which passes without the whole change"
-                undecided.append(replace(found, why=why))
-            else:
-                needed.append(found)
-        subject = self._find_subject()
-        for path, edits in self.out.items():
+                undecided.append(self._locate(part, by=loss.asked, why=why))
+        needed = [self._locate(part, by=loss.asked) for part, loss in self.kept.items() if not loss.others]
+        subject, gone = self._find_subject(), list[ChangePart]()
+        for path, edits in _group(self.out).items():
             file = self.files[path]
             ordered = tuple(one for one in file.edits if one in edits)
             for piece in (ordered != file.edits and file.split(ordered)) or [ordered]:
-                if why := await self._doubt((path, piece), subject):
-                    undecided.append(replace(file.locate(piece), why=why))
-                else:
-                    gone.append(file.locate(piece))
+                why = await self._doubt((path, piece), subject)
+                (undecided if why else gone).append(self._locate((path, piece), why=why))
         return e.NeedlessFound(
             self.head, tuple(gone), tuple(undecided), tuple(needed), carried[:LISTED], self.checks, self.limit
         )
 
-    def _locate(self, part: Part) -> ChangePart:
-        return self.files[part[0]].locate(part[1])
+    def _locate(self, part: Part, *, by: tuple[str, ...] = (), why: str = "") -> ChangePart:
+        return ChangePart(part[0], *self.files[part[0]].locate(part[1]), by, why)
 
     def _find_subject(self) -> tuple[set[str], set[str]]:
         """Return the words that tell what the needed parts are about, in added and in removed lines: new words, rare
@@ -173,7 +160,8 @@ class NeedlessSearch(Struct, eq=False):
         files = self.files.values()
         before = Counter(word for file in files for row in file.before for word in find_words([row]))
         rare = {word for word in find_words([self.run.plan.goal.instructions]) if before[word] <= RARE}
-        gone = {name for file in files for name in list_functions(file.path, file.before).values()}
+        olds = ((find_language(file.path), "".join(file.before)) for file in files)
+        gone = {name for language, text in olds for name, _ in language.find_bodies(text)}
         gone -= {word for file in files for word in find_words(file.after)}
         added, removed = set[str](), set[str]()
         for path, edits in self.kept:
@@ -197,3 +185,8 @@ class NeedlessSearch(Struct, eq=False):
             return LIMITED
         tried = await self._try(await self.session.workspaces.graft(self.head, self.head, (), {path: text}))
         return "" if tried.asked or tried.others else "no test notices, but none runs it, either"
+
+
+def _group(parts: list[Part]) -> dict[str, set[LineEdit]]:
+    """Return the edits of these parts by file."""
+    return {path: {one for other, edits in parts if other == path for one in edits} for path, _ in parts}

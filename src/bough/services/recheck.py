@@ -3,31 +3,30 @@ as it is now. Both happen in private checkouts, and the person's files stay unch
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from hashlib import sha256
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 import bough
-from bough.adapters import ssh_signatures
 from bough.adapters.models.absent import NOBODY
-from bough.adapters.stores.liveness import worker_id
 from bough.adapters.workspaces.given_change import PersonCommits
 from bough.app.choices import Choices, RunObserver
 from bough.app.session import Session
 from bough.core import events as e
 from bough.core.acceptance import receipt as receipts
 from bough.core.acceptance.probes import Probe
-from bough.core.acceptance.receipt import CHECK, Receipt, Rerun, Sides
+from bough.core.acceptance.receipt import ABSENT, CHECK, Receipt, ReceiptCase, Rerun, Sides
 from bough.core.acceptance.verdict import Check
 from bough.core.backlog.decide import list_proven
 from bough.core.backlog.state import Backlog
 from bough.core.errors import BoughError, UsageError, WorkspaceError
-from bough.core.ids import GOAL, INSPECTION, RUN
+from bough.core.ids import GOAL
 from bough.core.journal.run_fold import Run
-from bough.core.planning.plan import Plan, Step
+from bough.core.planning.plan import Step
 from bough.core.tree.task import Task
 from bough.core.tree.task_result import list_live_probes
 from bough.core.verdict.registry import recognise
@@ -35,14 +34,14 @@ from bough.ports import Merged, Ports
 from bough.ports.verifier import Work
 from bough.services.backlog import list_backlogs, load_backlog
 from bough.services.examine import bring_commit, find_change, take_change
+from bough.trust import ssh_signatures
 from bough.trust.files import read_own
 from bough.views.formatting import name_some
-from bough.views.run_view import RunView
 from bough.views.vocabulary import describe_status
 
 LARGEST = 32 << 20
-"""The most bytes that a receipt may have."""
-BAD = ("failed", "error")
+"""The most bytes of a receipt that are read."""
+BAD = ("failed", "error", "broken")
 MAINS = ("refs/heads/main", "refs/heads/master", "refs/remotes/origin/HEAD", "HEAD")
 FAR = 1_000
 """How many commits of main are searched at most for the one that broke the work."""
@@ -59,13 +58,14 @@ class Measuring(Struct, eq=False):
         self, tree: str, probes: Sequence[Probe] = (), *, check: bool = True, only: Sequence[str] = (), tests: str = ""
     ) -> dict[str, str]:
         """Return the outcome of each probe, of each test that is known by name, and of the check as a whole (`CHECK`).
-        `tests`: the tree whose tests are used, if they are not its own. `only`: the tests to run, if not all."""
+        `tests`: the tree whose tests are used, if they are not its own. `only`: the tests to run, if not all. Without
+        the `check`, failing probes run twice."""
         verifier, found = self.ports.verifier, dict[str, str]()
         if probes:
-            done = await verifier.probe(self._make_work(tree), probes, lambda line: None, once=True)
+            done = await verifier.probe(self.make_work(tree), probes, lambda line: None, once=check)
             found = {one.name: one.outcome for one in done}
         if check:
-            ran = await verifier.run_tests(self._make_work(tests or tree), tree, tests or tree, only)
+            ran = await verifier.run_tests(self.make_work(tests or tree), tree, tests or tree, only)
             found |= {case.id: case.outcome for case in ran.report.cases}
             found[CHECK] = "passed" if ran.exit_status == 0 else "failed"
         return found
@@ -73,15 +73,11 @@ class Measuring(Struct, eq=False):
     async def measure_sides(self, rerun: Rerun, probes: Sequence[Probe]) -> Rerun:
         """Run everything on both trees of a receipt, and return it with the outcomes."""
         before, after = await self.measure(rerun.base, probes), await self.measure(rerun.head, probes)
-        return receipts.record_outcomes(rerun, probes, before, after)
+        sides = {name: Sides(before.get(name, ABSENT), after.get(name, ABSENT)) for name in sorted({*before, *after})}
+        cases = tuple(ReceiptCase(probe, sides.pop(probe.name, Sides())) for probe in probes)
+        return replace(rerun, check=sides.pop(CHECK), tests=sides, probes=cases)
 
-    async def require(self, tree: str) -> None:
-        """Raise an error if the check cannot run at all on a tree."""
-        known = await self.ports.verifier.at_base(self._make_work(tree, tree), lambda line: None)
-        if known.lacking:
-            raise UsageError(f"`{self.check.command}` cannot run here: {known.lacking}. {known.way_out}".strip())
-
-    def _make_work(self, tree: str, base: str = "") -> Work:
+    def make_work(self, tree: str, base: str = "") -> Work:
         goal = self.run.plan.goal
         task = Task(GOAL, step=goal, base=base or self.run.base, tree=tree, rules=self.run.rules)
         return Work(self.run, task, self.check)
@@ -96,17 +92,11 @@ async def open_measuring(
 
     # A command from the person runs in their folder; one that bough found runs in the project's top folder.
     step = Step(GOAL, "Run it again.", test_command=command if folder else None)
-    rules = choices.rules(session.config.limits)
-    name = f"{INSPECTION}{os.urandom(6).hex()}"
-    run = Run(name, plan=Plan(step), base=base, folder=folder, rules=rules)
     async with (
         open_ports(session, {"main": NOBODY}, choices, RunObserver(), folder=folder) as ports,
-        session.store.claim(name, RUN, worker_id(), rules.lease),
+        session.inspect(step, base, choices, folder) as run,
     ):
-        try:
-            yield Measuring(run, ports, Check(command, "it ran before", recognise(command)))
-        finally:
-            await session.workspaces.forget(name)
+        yield Measuring(run, ports, Check(command, "it ran before", recognise(command)))
 
 
 @asynccontextmanager
@@ -129,12 +119,9 @@ async def open_finished(
         yield run, task, probes, measuring
 
 
-# ── a receipt ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 async def make_receipt(session: Session, name: str, choices: Choices) -> Receipt:
     """Run the evidence of a finished run again, and make a receipt of the results and of what the run claims."""
-    view, records = await session.view(name), await session.store.read(name)
+    view, table, records = await session.view(name), await session.evidence(name), await session.store.read(name)
     async with open_finished(session, name, choices) as (run, task, probes, measuring):
         blank = Rerun(run.base, task.tree, measuring.check.command, Sides(), folder=measuring.run.folder)
         rerun = await measuring.measure_sides(blank, probes)
@@ -149,33 +136,36 @@ async def make_receipt(session: Session, name: str, choices: Choices) -> Receipt
         "environment": run.checked.environment if run.checked is not None else "",
         "version": bough.__version__,
         "journal": f"sha256:{sha256(journal).hexdigest()}",
+        "requirements": [
+            {"number": row.requirement.number, "text": row.requirement.whole, "standing": row.standing}
+            | ({"how": row.shown.how, "by": row.shown.by} if row.shown is not None else {})
+            for row in table.rows
+        ],
     }
-    return receipts.make_receipt(rerun, await session.evidence(name), claims)
+    subject = {"name": "change", "digest": {"gitTree": rerun.head}}
+    return Receipt((subject,), receipts.Predicate(rerun, rerun.digest, claims))
 
 
-def sign_receipt(session: Session, body: bytes, key: Path) -> tuple[str, bytes]:
-    """Return the suffix of the signature's file, and the signature."""
-    return ssh_signatures.ENDING, ssh_signatures.sign(body, key, session.root)
-
-
-async def open_receipt(session: Session, file: str, signers: Path | None, of: str) -> tuple[Receipt, str]:
-    """Read a receipt, and copy its trees from the person's repository. Return also the name of its signer, which is
-    empty if it is not signed. `of`: the change that it must be about; empty: any."""
+async def recheck_receipt(
+    session: Session, file: str, signers: Path | None, of: str, choices: Choices, tell: Callable[[str], None]
+) -> tuple[Rerun, str, list[str]]:
+    """Run a receipt's evidence again, on trees of the person's repository. Return what the receipt says, the name of
+    its signer (empty if it is not signed), and what differs: a difference that does not occur twice is left out.
+    `of`: the change that it must be about; empty: any."""
     try:
-        body = read_own(Path(file), LARGEST + 1)
+        body = read_own(Path(file), LARGEST)
     except OSError as error:
         raise UsageError(f"{file} cannot be read: {error.strerror}.") from None
-    if len(body) > LARGEST:
-        raise UsageError(f"{file} is not a receipt of bough: it is larger than {LARGEST >> 20} MB.")
     try:
-        signature = read_own(Path(f"{file}{ssh_signatures.ENDING}"), LARGEST)
+        signature = read_own(Path(f"{file}{ssh_signatures.ENDING}"))
+        who = ssh_signatures.check(file, body, signature, signers, session.root)
     except FileNotFoundError:
-        signature = b""
         if signers is not None:
             raise UsageError(f"{file} is not signed: {file}{ssh_signatures.ENDING} is missing.") from None
-    who = ssh_signatures.check(file, body, signature, signers, session.root) if signature else ""
+        who = ""
     receipt = receipts.read_receipt(body, file)
-    for tree in (receipt.predicate.rerun.base, receipt.predicate.rerun.head):
+    rerun, found = receipt.predicate.rerun, list[str]()
+    for tree in (rerun.base, rerun.head):
         try:
             await session.workspaces.bring(tree)
         except WorkspaceError as error:
@@ -184,13 +174,8 @@ async def open_receipt(session: Session, file: str, signers: Path | None, of: st
                 f"commits are not here yet (`git fetch`). {error}"
             ) from None
     if of:
-        await _require_change(session, receipt.predicate.rerun, file, of)
-    return receipt, who
-
-
-async def recheck_receipt(session: Session, receipt: Receipt, choices: Choices) -> list[str]:
-    """Run a receipt's evidence again, and list what differs. A difference that does not occur twice is left out."""
-    rerun, found = receipt.predicate.rerun, list[str]()
+        await _require_change(session, rerun, file, of)
+    tell(f"Running `{rerun.command}` without and with the change.")
     if session.config.sandbox.mode == "none":
         raise UsageError(
             "A receipt's command runs only in the sandbox, and your settings turn that off: see `bough config`."
@@ -199,12 +184,15 @@ async def recheck_receipt(session: Session, receipt: Receipt, choices: Choices) 
     for again in (False, True):
         async with open_measuring(session, rerun.base, rerun.command, rerun.folder, choices) as measuring:
             now = await measuring.measure_sides(rerun, probes)
-            if rerun.tests and all(sides.after == receipts.ABSENT for sides in now.tests.values()):
-                await measuring.require(rerun.head)
-        found = [one for one in receipts.list_differences(rerun, now) if not again or one in found]
+            if rerun.tests and all(sides.after == ABSENT for sides in now.tests.values()):
+                work = measuring.make_work(rerun.head, rerun.head)
+                known = await measuring.ports.verifier.at_base(work, lambda line: None)
+                if known.lacking:
+                    raise UsageError(f"`{rerun.command}` cannot run here: {known.lacking}. {known.way_out}".strip())
+        found = [one for one in receipts.list_differences(receipt, now) if not again or one in found]
         if not found:
             break
-    return [*receipts.list_edits(receipt), *found]
+    return rerun, who, found
 
 
 async def _require_change(session: Session, rerun: Rerun, file: str, what: str) -> None:
@@ -215,13 +203,10 @@ async def _require_change(session: Session, rerun: Rerun, file: str, what: str) 
     for side, here, there in (("without", base, rerun.base), ("with", head, rerun.head)):
         differing = {one.path for one in await session.workspaces.changes(here, there)}
         if differing := differing - {own, own + ssh_signatures.ENDING}:
-            raise receipts.WrongReceipt(
+            raise ssh_signatures.WrongReceipt(
                 f"The receipt is about other code than {change.says}, so nothing of it was run: {side} the change, "
                 f"{name_some(sorted(differing))} differs."
             )
-
-
-# ── a run, on main as it is now ───────────────────────────────────────────────────────────────────────────────────────
 
 
 async def list_proven_runs(session: Session, what: str) -> list[str]:
@@ -233,15 +218,12 @@ async def list_proven_runs(session: Session, what: str) -> list[str]:
         return [await session.find(what)]
     else:
         views = [await session.view(name) for name in await session.store.runs()]
-        found = [view.name for view in views if view.status == "completed" and _has_changes(view)]
+        goals = [(view.name, view.tasks[GOAL]) for view in views if view.status == "completed"]
+        judged = [(name, goal) for name, goal in goals if goal.verdict is not None and goal.verdict.command]
+        found = [name for name, goal in judged if goal.tree != goal.base]
     if not found:
         raise UsageError(f"No work of {what or 'this project'} is proven: nothing to check again. See `bough runs`.")
     return found
-
-
-def _has_changes(view: RunView) -> bool:
-    goal = view.tasks.get(GOAL)
-    return goal is not None and goal.verdict is not None and bool(goal.verdict.command) and goal.tree != goal.base
 
 
 async def recheck_night(session: Session, backlog: Backlog, choices: Choices) -> list[str]:
@@ -267,8 +249,9 @@ async def recheck_run(session: Session, name: str, onto: str, choices: Choices) 
     """Merge a run's work with main (or the commit `onto`), run its evidence, and record the result."""
     commits = PersonCommits(session.root)
     async with open_finished(session, name, choices, passed=True) as (_, task, probes, measuring):
-        tip = await asyncio.to_thread(_find_tip, commits, onto)
-        event = await MovedMain(session, commits, measuring, task, probes, tip).judge(onto)
+        tip, verdict = await asyncio.to_thread(_find_tip, commits, onto), task.acceptance.verdict
+        tests = (*verdict.fixed, *verdict.added) if verdict is not None else ()
+        event = await MovedMain(session, commits, measuring, task.tree, tests, probes, tip).judge(onto)
     await session.record(name, event)
     return event
 
@@ -287,43 +270,39 @@ class MovedMain(Struct, frozen=True):
     session: Session
     commits: PersonCommits
     measuring: Measuring
-    task: Task
+    head: str
+    """The tree with the work."""
+    tests: tuple[str, ...]
+    """The tests that proved the work."""
     probes: tuple[Probe, ...]
     tip: str
 
-    @property
-    def tests(self) -> tuple[str, ...]:
-        """Return the tests that proved the work."""
-        verdict = self.task.acceptance.verdict
-        return (*verdict.fixed, *verdict.added) if verdict is not None else ()
-
     async def judge(self, onto: str) -> e.Rechecked:
         merged = await self._merge(self.tip)
-        failing = [] if merged.conflicts else await self._find_failing(merged.tree)
-        if not failing and not merged.conflicts:
-            return e.Rechecked(onto, self.tip, "proven")
-        culprit = await self._find_first(failing)
         if merged.conflicts:
-            return e.Rechecked(onto, self.tip, "conflicts", culprit, merged.conflicts[0])
-        return e.Rechecked(onto, self.tip, "broken", culprit, f"{name_some(failing)} fails")
+            return e.Rechecked(onto, self.tip, "conflicts", await self._find_first([]), merged.conflicts[0])
+        if not (failing := await self._find_failing(merged.tree)):
+            return e.Rechecked(onto, self.tip, "proven")
+        return e.Rechecked(onto, self.tip, "broken", await self._find_first(failing), f"{name_some(failing)} fails")
 
     async def _merge(self, commit: str) -> Merged:
         """Merge the work with a commit. Lines that both add in the same place count as a conflict here, although
         bough's own merges keep both, because the person's git would stop there."""
-        base, head = self.measuring.run.base, self.task.tree
-        merged = await self.session.workspaces.merge(base, await bring_commit(self.session, commit), head)
+        theirs = await bring_commit(self.session, commit)
+        merged = await self.session.workspaces.merge(self.measuring.run.base, theirs, self.head)
         return Merged(merged.tree, (*merged.conflicts, *merged.both))
 
     async def _find_failing(self, merged: str) -> list[str]:
         """Find tests and probes that fail on the merge but not on main alone. Probes run first, because they are quick.
         Every failure must be seen twice."""
         measure = self.measuring.measure
-        if probes := await self._list_failing_probes(merged, self.probes):
-            return probes
+        ended = await measure(merged, self.probes, check=False)
+        if failing := [name for name, outcome in ended.items() if outcome in BAD]:
+            return failing
         now = await measure(merged)
         lost = [name for name in self.tests if name not in now] if len(now) > 1 else []
         if lost:  # A name that the work itself no longer has either differs in every run, for example by the clock.
-            own = await measure(self.task.tree)
+            own = await measure(self.head)
             lost = [name for name in lost if name in own or len(own) == 1]
         if now[CHECK] == "passed" and not lost:
             return []
@@ -334,31 +313,22 @@ class MovedMain(Struct, frozen=True):
                 "nothing: repair that first, or name another commit with --onto."
             )
         failing = [name for name, outcome in now.items() if outcome in BAD and name != CHECK]
-        new = [name for name in failing if alone.get(name) not in BAD]
-        if new:  # Run them again, to exclude failures by chance.
-            again = await measure(merged, only=new)
+        if new := [name for name in failing if name in self.tests or alone.get(name) not in BAD]:
+            again = await measure(merged, only=new)  # to exclude failures by chance
             new = [name for name in new if again.get(name) in BAD]
         return [*new, *lost] or ([CHECK] if not failing and now[CHECK] == "failed" else [])
-
-    async def _list_failing_probes(self, tree: str, probes: tuple[Probe, ...]) -> list[str]:
-        for _ in range(2):
-            ended = await self.measuring.measure(tree, probes, check=False)
-            probes = tuple(one for one in probes if ended[one.name] != "passed")
-        return [one.name for one in probes]
 
     async def _breaks(self, commit: str, failing: list[str]) -> bool:
         """Whether the work conflicts with a commit, or makes one of these tests and probes fail on it."""
         merged = await self._merge(commit)
         if merged.conflicts or not failing:
             return bool(merged.conflicts)
-        if probes := tuple(one for one in self.probes if one.name in failing):
-            return bool(await self._list_failing_probes(merged.tree, probes))
+        probes = tuple(one for one in self.probes if one.name in failing)
         # A test that only main has may not exist in older commits, and a runner that cannot find one test runs none.
-        own = [name for name in failing if name in self.tests]
-        now = await self.measuring.measure(merged.tree, only=own if own == failing else ())
-        if len(now) == 1 or failing == [CHECK]:
-            return now[CHECK] == "failed"
-        return any(now.get(name, "failed" if name in own else "") in BAD for name in failing)
+        only = failing if {*failing} <= {*self.tests} else ()
+        now = await self.measuring.measure(merged.tree, probes, check=not probes, only=only)
+        unnamed = now.get(CHECK, "") if len(now) == 1 else ""
+        return any(now.get(name, unnamed or ("failed" if name in self.tests else "")) in BAD for name in failing)
 
     async def _find_first(self, failing: list[str]) -> str:
         """Find the first commit of main since the work began that breaks it, by bisection; empty if there are no

@@ -1,15 +1,12 @@
 """Finds a change that somebody else made in the person's repository, or in a patch. The repository is only read: no
-program that it names is started, and a tree with a path that leaves the checkout is refused."""
+program that it names is started."""
 
-import os
 import re
-import tempfile
 from pathlib import Path
 
 from msgspec import Struct
 
 from bough.adapters.workspaces.git_program import Git
-from bough.adapters.workspaces.repository import Repository
 from bough.core.errors import UsageError, WorkspaceError
 from bough.trust.files import read_own
 
@@ -40,9 +37,9 @@ class PersonCommits:
         self._root = root
         self._git = Git(root)
 
-    def ask(self, *args: str) -> str:
+    def ask(self, *args: str, feed: str = "") -> str:
         """Return the output of a git command; empty if it failed."""
-        status, out, _ = self._git.ask(*args, folder=self._root)
+        status, out, _ = self._git.ask(*args, folder=self._root, feed=feed.encode())
         return out.decode(errors="replace").strip() if status == 0 else ""
 
     def find(self, name: str) -> str:
@@ -50,33 +47,31 @@ class PersonCommits:
         return "" if name.startswith("-") else self.ask("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
 
     def require(self, name: str) -> str:
-        found = self.find(name)
-        if not found:
-            if re.search(r"[~^]|^[0-9a-f]{7,40}$", name):
-                self._refuse_shallow(f"the commit `{name}`")
-            raise UsageError(
-                f"There is no commit `{name}` here: `git log --oneline` and `git branch -a` list what there is"
-                f"{', or fetch it first with `git fetch`' if '/' in name else ''}."
-            )
-        return found
+        if found := self.find(name):
+            return found
+        lacks = f"the commit `{name}`" if re.search(r"[~^]|^[0-9a-f]{7,40}$", name) else ""
+        fetch = ", or fetch it first with `git fetch`" if "/" in name else ""
+        listed = f"`git log --oneline` and `git branch -a` list what there is{fetch}"
+        raise self._explain(lacks, f"There is no commit `{name}` here: {listed}.")
+
+    def find_trees(self, *commits: str) -> list[str]:
+        """Return the tree of the project's folder in each of these commits; of one without it, git's complaint."""
+        prefix = self.ask("rev-parse", "--show-prefix").rstrip("/")
+        named = "".join(f"{commit}:{prefix}\n" for commit in commits)
+        return self.ask("cat-file", "--batch-check=%(objectname)", feed=named).splitlines()
 
     def find_tree(self, commit: str) -> str:
-        """Return the tree of the project's folder in that commit."""
-        prefix = self.ask("rev-parse", "--show-prefix").rstrip("/")
-        tree = self.ask("rev-parse", "--verify", "--quiet", f"{commit}:{prefix}")
+        tree = " ".join(self.find_trees(commit))
         if not re.fullmatch("[0-9a-f]{40}", tree):
-            why = "its objects are named by SHA-256" if tree else f"commit {commit[:10]} has no folder {prefix}"
+            why = f"the project's folder must be in commit {commit[:10]}, and objects be named by SHA-1, not: {tree}"
             raise WorkspaceError(f"bough cannot read the trees of this repository: {why}.")
         return tree
 
     def list_since(self, tree: str, tip: str, most: int) -> list[str]:
         """List the commits of a branch after the last one with that tree, oldest first; empty if no commit has it."""
-        prefix = self.ask("rev-parse", "--show-prefix").rstrip("/")
         commits = self.ask("log", "--first-parent", f"-n{most}", "--format=%H", tip).split()
-        for at, commit in enumerate(commits):
-            if self.ask("rev-parse", "--verify", "--quiet", f"{commit}:{prefix}") == tree:
-                return commits[:at][::-1]
-        return []
+        trees = self.find_trees(*commits)
+        return commits[: trees.index(tree)][::-1] if tree in trees else []
 
     def find_change(self, what: str, against: str = "") -> GivenChange:
         """Find the change that a person names: a branch, range, commit or patch; empty: the uncommitted changes."""
@@ -102,31 +97,26 @@ class PersonCommits:
         )
 
     def _find_parent(self, commit: str, name: str) -> str:
-        parents = self.ask("rev-list", "--parents", "-n", "1", commit).split()[1:]
-        if len(parents) > 1:
-            raise UsageError(
-                f"{name} is a merge commit: say which side it is compared with, as in `bough examine {name}^1..{name}`."
-            )
-        if not parents or not self.find(parents[0]):
-            self._refuse_shallow(f"the commit before {name}")
-            raise UsageError(f"{name} is the first commit: there is nothing to compare it with.")
-        return parents[0]
+        if self.find(f"{commit}^2"):
+            how = f"`bough examine {name}^1..{name}`"
+            raise UsageError(f"{name} is a merge commit: say which side it is compared with, as in {how}.")
+        if not (parent := self.find(f"{commit}^")):
+            first = f"{name} is the first commit: there is nothing to compare it with."
+            raise self._explain(f"the commit before {name}", first)
+        return parent
 
-    def _refuse_shallow(self, lacking: str) -> None:
-        if self.ask("rev-parse", "--is-shallow-repository") == "true":
-            raise UsageError(
-                f"This clone is shallow and lacks {lacking}: run `git fetch --unshallow` "
-                "(in GitHub Actions: `fetch-depth: 0` of actions/checkout), then try again."
-            )
+    def _explain(self, lacks: str, otherwise: str) -> UsageError:
+        """Say that a shallow clone lacks something, or say something else."""
+        if not lacks or self.ask("rev-parse", "--is-shallow-repository") != "true":
+            return UsageError(otherwise)
+        fetch = "run `git fetch --unshallow` (in GitHub Actions: `fetch-depth: 0` of actions/checkout)"
+        return UsageError(f"This clone is shallow and lacks {lacks}: {fetch}, then try again.")
 
     def compare(self, base: str, head: str, what: str) -> GivenChange:
         """Return the change from the common ancestor to `head`, without what was committed to the base meanwhile."""
-        began = self.ask("merge-base", base, head)
-        if not began:
-            self._refuse_shallow(f"where {what} began")
-            raise UsageError(
-                f"{what} has no commit in common with what it is compared with: name its base with --base."
-            )
+        if not (began := self.ask("merge-base", base, head)):
+            apart = f"{what} has no commit in common with what it is compared with: name its base with --base."
+            raise self._explain(f"where {what} began", apart)
         if began == head:
             raise UsageError(f"{what} is empty: {head[:10]} is part of what it is compared with ({base[:10]}).")
         wanted = ("log", "--reverse", "--no-merges", f"-n{MESSAGES}", "--format=%B%x00", f"{began}..{head}")
@@ -153,32 +143,3 @@ def _read_purpose(patch: bytes) -> tuple[str, ...]:
     subject = re.sub(r"^(?:\[[^\]]*\]\s*)+", "", " ".join(str(mail["Subject"] or "").split()))
     text = f"{subject}\n\n{mail.get_payload()}".partition("\n---\n")[0].strip()
     return (text,) if found and text else ()
-
-
-# ── into bough's own repository ─────────────────────────────────────────────────────────────────────────────────────
-
-
-def bring_tree(repository: Repository, root: Path, tree: str) -> None:
-    """Copy a tree from the person's repository into bough's. Fails if a path in it leaves the checkout or is `.git`."""
-    if bytes.fromhex(tree) not in repository.existing([bytes.fromhex(tree)]):
-        asked = ("pack-objects", "--revs", "--stdout", "-q")
-        status, pack, complaint = repository.git.ask(*asked, folder=root, feed=f"{tree}\n".encode())
-        if status != 0:
-            raise WorkspaceError(f"git cannot read the tree {tree[:10]} of {root}: {complaint}.")
-        repository.git.run("index-pack", "--stdin", feed=pack)
-    with tempfile.TemporaryDirectory(prefix="bough-tree-") as aside:
-        repository.git.run("read-tree", tree, index=Path(aside) / "index")
-
-
-def apply_patch(repository: Repository, base: str, patch: bytes) -> str:
-    with tempfile.TemporaryDirectory(prefix="bough-tree-") as aside:
-        index = Path(aside) / "index"
-        repository.git.run("read-tree", base, index=index)
-        try:
-            repository.write("apply", "--cached", "--whitespace=nowarn", feed=patch, index=index)
-        except WorkspaceError as error:
-            why = str(error).partition(": ")[2].rstrip(".")
-            raise UsageError(
-                f"The patch does not apply to its base ({why}): name the commit that it starts from with --base."
-            ) from None
-        return os.fsdecode(repository.write("write-tree", index=index)).strip()

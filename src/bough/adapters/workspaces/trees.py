@@ -2,6 +2,7 @@
 
 import errno
 import os
+import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -9,12 +10,12 @@ from pathlib import Path
 
 from bough.adapters.workspaces.apply import Applying, Move, format_path
 from bough.adapters.workspaces.file_index import LINK, Entry, File
-from bough.adapters.workspaces.given_change import apply_patch, bring_tree
 from bough.adapters.workspaces.home import prepare_repository
 from bough.adapters.workspaces.merge import merge_trees
 from bough.adapters.workspaces.objects import Batch
 from bough.adapters.workspaces.repository import Repository, TreeContents, find_moves, make_move, require_tree_id
 from bough.adapters.workspaces.workspace import in_thread
+from bough.core.errors import UsageError, WorkspaceError
 from bough.core.merge.active_files import ActiveFile, find_edge
 from bough.core.verdict.texts import LineCount
 from bough.ports import FileChange, Merged
@@ -81,15 +82,34 @@ class GitTrees:
 
     @in_thread("read the trees of {self._root}")
     def bring(self, tree: str) -> None:
-        """Copy a tree of the person's repository into bough's."""
-        bring_tree(self._prepared(), self._root, tree)
-        self.repository.publish(tree, "")
+        """Copy a tree of the person's repository into bough's. Fails if a path in it is `.git` or leaves it."""
+        repository, git = self._prepared(), self.repository.git
+        if bytes.fromhex(tree) not in repository.existing([bytes.fromhex(tree)]):
+            asked = ("pack-objects", "--revs", "--stdout", "-q")
+            status, pack, complaint = git.ask(*asked, folder=self._root, feed=f"{tree}\n".encode())
+            if status != 0:
+                raise WorkspaceError(f"git cannot read the tree {tree[:10]} of {self._root}: {complaint}.")
+            git.run("index-pack", "--stdin", feed=pack)
+        with tempfile.TemporaryDirectory(prefix="bough-tree-") as aside:
+            git.run("read-tree", tree, index=Path(aside) / "index")
+        repository.publish(tree, "")
 
     @in_thread("apply the patch")
     def patch(self, base: str, patch: bytes) -> str:
         """Apply a patch to the tree `base`, and return the resulting tree."""
-        tree = apply_patch(self._prepared(base), base, patch)
-        self.repository.publish(tree, base)
+        repository = self._prepared(base)
+        with tempfile.TemporaryDirectory(prefix="bough-tree-") as aside:
+            index = Path(aside) / "index"
+            repository.git.run("read-tree", base, index=index)
+            try:
+                repository.write("apply", "--cached", "--whitespace=nowarn", feed=patch, index=index)
+            except WorkspaceError as error:
+                why = str(error).partition(": ")[2].rstrip(".")
+                raise UsageError(
+                    f"The patch does not apply to its base ({why}): name the commit that it starts from with --base."
+                ) from None
+            tree = repository.write("write-tree", index=index).decode().strip()
+        repository.publish(tree, base)
         return tree
 
     @in_thread("combine files")

@@ -1,13 +1,12 @@
 """Divide a change into parts that can be undone one by one: files, places in a file, paragraphs of added lines."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from difflib import SequenceMatcher
 from itertools import pairwise
 
 from msgspec import Struct
 
-from bough.core.acceptance.verdict import ChangePart
 from bough.core.conversation.code_outline import is_document
 from bough.core.merge.conflict_hunks import GENERATED, find_remake_command
 from bough.core.verdict.alteration import insert_switch
@@ -44,30 +43,30 @@ class EditedFile(Struct, frozen=True):
     def stop(self, edits: Collection[LineEdit]) -> str:
         """Return the changed file with a statement that ends the program at the beginning of each function in which
         these edits are; empty if they are in none, or if the language has no such statement."""
-        text, inside = "".join(self.after), self.find_functions(edits)
-        language = find_language(self.path)
-        places = [at for _, at in language.find_bodies(text) if text.count("\n", 0, at) in inside]
-        return insert_switch(text, places, language.switch.replace("{on}", "1")) if language.switch and places else ""
+        switch, places = find_language(self.path).switch.replace("{on}", "1"), [*self.find_functions(edits)]
+        return insert_switch("".join(self.after), places, switch) if switch and places else ""
 
     def find_functions(self, edits: Collection[LineEdit]) -> dict[int, str]:
-        """Map the index of the first line of each function's body in which these edits are to the function's name."""
-        functions, found = list_functions(self.path, self.after), dict[int, str]()
+        """Map the offset of each function's body in which these edits are to the function's name."""
+        text, found = "".join(self.after), dict[int, str]()
+        bodies = {text.count("\n", 0, at): (at, name) for name, at in find_language(self.path).find_bodies(text)}
         for one in edits:
             at = next((at for at in range(one.new, one.new_end) if self.after[at].strip()), one.new)
-            for first in sorted((first for first in functions if first <= at), reverse=True):
+            for first in sorted((first for first in bodies if first <= at), reverse=True):
                 rows = [row for row in self.after[first : at + 1] if row.strip()]
                 if all(len(_indent(row)) >= len(_indent(rows[0])) for row in rows):
-                    found[first] = functions[first]
+                    found.update([bodies[first]])
                     break
         return found
 
-    def locate(self, edits: Collection[LineEdit]) -> ChangePart:
+    def locate(self, edits: Collection[LineEdit]) -> tuple[int, int]:
+        """Return the first and the last line of these edits in the new file; zeros if they are all of them."""
         if len(edits) == len(self.edits):
-            return ChangePart(self.path)
+            return 0, 0
         first, last = min(one.new for one in edits), max(one.new_end for one in edits)
         while last > first + 1 and not self.after[last - 1].strip():
             last -= 1
-        return ChangePart(self.path, min(first + 1, max(last, 1)), max(last, 1))
+        return min(first + 1, max(last, 1)), max(last, 1)
 
     def list_words(self, edits: Collection[LineEdit]) -> tuple[set[str], set[str]]:
         """List the words in the lines that these edits add, and in the lines that they remove."""
@@ -81,12 +80,6 @@ class EditedFile(Struct, frozen=True):
         cuts = [at for at, (one, other) in enumerate(pairwise(edits), 1) if one.new_end < other.new]
         cuts = [0, *(cuts or range(1, len(edits))), len(edits)]
         return [edits[first:last] for first, last in pairwise(cuts)]
-
-
-def list_functions(path: str, lines: Sequence[str]) -> dict[int, str]:
-    """Map the index of the first line of each function's body in a file to the function's name."""
-    text = "".join(lines)
-    return {text.count("\n", 0, at): name for name, at in find_language(path).find_bodies(text)}
 
 
 def find_words(lines: Iterable[str]) -> set[str]:

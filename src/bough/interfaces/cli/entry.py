@@ -34,6 +34,7 @@ _SHARED = {
     "house": "trust config completion",
     "run": "resume",
     "connect": "acp mcp serve worker workers",
+    "evidence": "examine receipt recheck",
 }
 HOMES = {name: (module, name) for module, names in _SHARED.items() for name in names.split()}
 """The module and the function of commands that share a module; each other command is `command` of its own module."""

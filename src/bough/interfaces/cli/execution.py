@@ -362,7 +362,7 @@ async def _print_summary(session: Session, outcome: Outcome, changes: list[FileC
         page.line("")
         output.print_report(page, report)
     if run.examines:
-        from bough.interfaces.cli.examine import print_examined
+        from bough.interfaces.cli.evidence import print_examined
 
         await print_examined(session, run.name, page)
     steps = list_next_steps(run, run.status, bool(stat.strip()))
