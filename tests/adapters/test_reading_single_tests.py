@@ -107,20 +107,6 @@ def test_unittest_of_older_pythons() -> None:
     ]
 
 
-def test_cargo_nextest() -> None:
-    output = (
-        "        PASS [   0.003s] tiny tests::adds\n        FAIL [   0.004s] (2/2) tiny::whole outer\n"
-        "     Summary [   0.005s] 2 tests run: 1 passed, 1 failed, 0 skipped\n"
-        "        FAIL [   0.004s] (2/2) tiny::whole outer\n"
-    )
-    said = read_results(None, output, 100, "cargo")
-    assert [(case.id, case.outcome) for case in said.cases] == [
-        ("tiny::tests::adds", "passed"),
-        ("tiny:whole::outer", "failed"),
-    ]
-    assert (said.passed, said.failed) == (1, 1)
-
-
 NAMED = [
     (
         "minitest",

@@ -110,8 +110,7 @@ def _list_checks_in(look: ProjectFiles) -> list[Check]:
     joined = " && ".join(f"({check.command})" for check in reversed(places.values())) if len(places) > 1 else ""
     if joined and not known:
         stated.insert(0, Check(joined, f"{stated[0].why}, like the rest"))
-    found = [Check(hit.command, hit.why) for hit in known if hit.alone]
-    found += [*stated, *(Check(hit.command, hit.why) for hit in known if not hit.alone)]
+    found = [*stated, *(Check(hit.command, hit.why) for hit in known)]
     # Also as the system has the program, where the project's own set-up did not run.
     found += [replace(check, command=re.sub(_OWN_SETUP, "", check.command)) for check in found]
     first = {check.command: check for check in reversed(found)}

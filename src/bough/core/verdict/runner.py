@@ -52,8 +52,6 @@ class ProjectCommand(NamedTuple):
 
     command: str
     why: str
-    alone: bool = False
-    """Whether only this command can run the tests; it then comes first."""
 
 
 class Runner:

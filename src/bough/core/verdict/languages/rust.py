@@ -1,12 +1,10 @@
-"""Rust, with `cargo test` and `cargo nextest`; added options make them continue after a failing test program and name
-all tests."""
+"""Rust, with `cargo test`; added options make it continue after a failing test program and name all tests."""
 
 import re
 from collections.abc import Sequence
 from shlex import quote
 
 from bough.core.acceptance.verdict import Case, CaseOutcome
-from bough.core.shell_syntax import Part, get_word
 from bough.core.verdict.check_run import MOST_CASES, make_case
 from bough.core.verdict.language import Language
 from bough.core.verdict.paths import find_stem, parent_folder
@@ -19,8 +17,7 @@ _DOC_SECTION = r" +Doc-tests (\S+)"
 _TEST = r"test (.+?)(?: - should panic)? \.\.\. (ok|FAILED|ignored)(?:, .*)?"
 _OUTPUT = r"(?m)^---- (.+?) stdout ----$((?:\n(?!---- .+? stdout ----$|(?:failures|successes):$|test result: ).*)*)"
 """Pattern for the output of a failing test, up to the output of the next test or the list of names."""
-_NEXTEST = r" +(PASS|FAIL|SKIP|SIGABRT|SIGSEGV|TIMEOUT) \[ *[\d.]+s\] (?:\( *\d+/\d+\) )?(\S+) (\S.*)"
-_OUTCOMES: dict[str, CaseOutcome] = {"ok": "passed", "PASS": "passed", "ignored": "skipped", "SKIP": "skipped"}
+_OUTCOMES: dict[str, CaseOutcome] = {"ok": "passed", "ignored": "skipped"}
 
 
 class Cargo(Runner):
@@ -29,7 +26,7 @@ class Cargo(Runner):
     sections = tuple(("Cargo.toml", name) for name in ("test", "bench", "bin", "lib", "profile", "lints"))
     suffixes = (".rs",)
     manifests = ("Cargo.toml",)
-    program = ("cargo", "test", "t", "nextest")
+    program = ("cargo", "test", "t")
     report_flag = "--no-fail-fast"
     closes = (
         r"test result: (?:ok|FAILED)\. (?P<counts>\d{1,9} passed; \d{1,9} failed; \d{1,9} ignored)"
@@ -42,11 +39,6 @@ class Cargo(Runner):
         (r"Cargo\.toml", r"(?m)^\[package\]|\A\s*\Z|(?!.*\[workspace\])", "cargo test"),
     )
 
-    def recognise(self, part: Part, at: int) -> int | None:
-        found = super().recognise(part, at)
-        more = found is not None and part[found].text == "nextest" and get_word(part, found + 1) == "run"
-        return found if found is None else found + more
-
     def narrow(self, command: str, ids: Sequence[str]) -> str | None:
         found = self.place(command)
         names = sorted({strip_file(one) for one in ids})
@@ -58,7 +50,6 @@ class Cargo(Runner):
     def cases(self, lines: Sequence[str], root: str) -> list[Case]:
         told = {found[1]: found[2].split("\n")[1:] for found in re.finditer(_OUTPUT, "\n".join(lines))}
         target, found = "", list[tuple[str, str, CaseOutcome]]()
-        seen: set[tuple[str, str]] = set()
         for line in lines:
             if (section := re.fullmatch(_SECTION, line)) is not None:
                 target = f"{section[2]}:{section[1]}"
@@ -66,9 +57,6 @@ class Cargo(Runner):
                 target = f"{docs[1]}:doc"
             elif (test := re.fullmatch(_TEST, line)) is not None:
                 found.append((target, test[1], _OUTCOMES.get(test[2], "failed")))
-            elif (test := re.fullmatch(_NEXTEST, line)) is not None and (test[2], test[3]) not in seen:
-                seen.add((test[2], test[3]))  # The summary at the end repeats the failures.
-                found.append((test[2].replace("::", ":"), test[3], _OUTCOMES.get(test[1], "failed")))
         # Documentation tests of one item differ only by their line and come in any order: sort them as in the file.
         found.sort(key=lambda each: (each[0].endswith(":doc"), *map(int, re.findall(r"\(line (\d{1,9})\)", each[1]))))
         cases = []

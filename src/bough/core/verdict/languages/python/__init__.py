@@ -8,7 +8,7 @@ from types import MappingProxyType
 from bough.core.verdict.language import AT_LOAD, Language, Missing
 from bough.core.verdict.languages.python.interpreter import MANIFESTS, dump_code
 from bough.core.verdict.languages.python.pytest import Nox, Pytest, Tox
-from bough.core.verdict.languages.python.unittest import Django, Doctest, Unittest
+from bough.core.verdict.languages.python.unittest import Doctest, Unittest
 
 _ALIASES: Mapping[str, str] = dict(
     pair.split("=")
@@ -50,8 +50,8 @@ class Python(Language):
     own_modules = frozenset({*sys.stdlib_module_names, "pytest", "_pytest", "pluggy"} - {"test"})
     build_files = r"conf\.py|noxfile\.py|tasks\.py"
     rank = 0
-    runners = (Django(), Unittest(), Pytest(), Doctest(), Tox(), Nox())
-    manifests = (*MANIFESTS, "noxfile.py", "requirements.txt")
+    runners = (Unittest(), Pytest(), Doctest(), Tox(), Nox())
+    manifests = (*MANIFESTS, "noxfile.py", "requirements.txt", "manage.py")
     dependency_files = (
         r"(^|/)(pyproject\.toml|setup\.(py|cfg)|tox\.(ini|toml)|noxfile\.py|Pipfile|environment\.ya?ml|uv\.lock|poetry\.lock"
         r"|[^/]*(requirements|constraints)[^/]*\.(txt|in)|requirements/[^/]*\.(txt|in))$"

@@ -15,6 +15,18 @@ from bough.core.verdict.runner import Runner
 MANIFESTS = ("pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", "tox.ini")
 PATH_PYTHON = "python3"
 """The interpreter for projects without a virtual environment."""
+_MADE_BY_TOOLS = tuple(
+    f"{start}{end}"
+    for minor in range(20, 7, -1)
+    for start, end in (
+        (".tox/py3", minor),
+        (".tox/3.", minor),
+        (".nox/tests-3-", minor),
+        (".tox/py", ""),
+        (".nox/tests", ""),
+    )
+)
+"""Environments for tests that tox and nox made, those of the newest Python first."""
 _MOST_PATTERNS = 20
 """The maximum number of patterns for test files that are read from one setting."""
 _PYTHON = r"python(\d(\.\d+)?)?|pypy3?|py|coverage(-?3)?"
@@ -47,7 +59,8 @@ def find_interpreter(look: ProjectFiles) -> str:
             place = f"{folder}/{name}" if folder else name
             if look.has_in_workspace(f"{place}/bin/python", f"{place}/pyvenv.cfg"):
                 return f"{'../' * depth}{name}/bin/python"
-    return PATH_PYTHON
+    made = next((name for name in _MADE_BY_TOOLS if look.text(f"{name}/pyvenv.cfg")), "")
+    return f"{made}/bin/python" if made else PATH_PYTHON
 
 
 class PythonRunner(Runner):

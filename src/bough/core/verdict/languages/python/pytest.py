@@ -10,7 +10,6 @@ from bough.core.acceptance.verdict import Case
 from bough.core.shell_syntax import Part, get_program_name, insert_arguments, split_commands
 from bough.core.verdict.junit import make_plain_id, read_junit
 from bough.core.verdict.languages.python.interpreter import (
-    PATH_PYTHON,
     PythonRunner,
     find_interpreter,
     find_module_word,
@@ -20,66 +19,26 @@ from bough.core.verdict.paths import last_segment
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.runner import ProjectCommand, Runner, join_options
 
-_MINORS = range(20, 7, -1)
-"""The minor versions of Python 3 that are looked for, the newest first."""
-
-
-SKIP_PACKAGE = " --skip-pkg-install"
-_PACKAGE = re.compile(r"(src/)?\w+/__init__\.py|src/\w+\.py")
-_BESIDE = re.compile(r"(tests?|testing|docs?|examples?|scripts|tools|bench\w*)/")
-
-
-_TOX = (
-    ("tox.ini", r"^\[(tox|testenv.*)\]"),
-    ("tox.toml", ""),
-    ("pyproject.toml", r"^\[tool\.tox[.\]]"),
-    ("setup.cfg", r"^\[tox:tox\]"),
-)
-"""Files that configure tox, and what one with other content has to hold."""
-
 
 class Tox(Runner):
     name = "tox"
     wraps = True
     settings = r"tox\.(ini|toml)"
     sections = (("pyproject.toml", "tool.tox"), ("setup.cfg", "tox:tox"))
-
-    def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
-        own = (name for name, text in _TOX if name in look.files and re.search(text, look.text(name), re.MULTILINE))
-        if name := next(own, ""):
-            # Run only one of tox's environments: the rest is for other interpreters, documents and releases.
-            otherwise = ProjectCommand("tox -e py", f"tox is configured in {name}")
-            envs = ("py", *(f"{start}{minor}" for minor in _MINORS for start in ("py3", "3.")))
-            yield _use_environment(look, "tox", envs, SKIP_PACKAGE, "-e") or otherwise
+    # Run only one of tox's environments: the rest is for other interpreters, documents and releases.
+    starts = (
+        (r"tox\.ini", r"(?m)^\[(tox|testenv.*)\]", "tox -e py"),
+        (r"tox\.toml", "", "tox -e py"),
+        (r"pyproject\.toml", r"(?m)^\[tool\.tox[.\]]", "tox -e py"),
+        (r"setup\.cfg", r"(?m)^\[tox:tox\]", "tox -e py"),
+    )
 
 
 class Nox(Runner):
     name = "nox"
     wraps = True
     settings = r"noxfile\.py"
-
-    def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
-        if "noxfile.py" in look.files:
-            named = re.findall(r"^def (\w*test\w*)\(", look.text("noxfile.py"), re.MULTILINE)
-            sessions = [f"{name}{version}" for name in named for version in ("", *(f"-3.{minor}" for minor in _MINORS))]
-            otherwise = ProjectCommand(f"nox -s {named[0]}" if named else "nox", "there is a noxfile.py")
-            yield _use_environment(look, "nox", sessions, " -R", "-s") or otherwise
-
-
-def _use_environment(
-    look: ProjectFiles, tool: str, names: Iterable[str], skip: str, flag: str
-) -> ProjectCommand | None:
-    """Return the command for the first of these environments that exists: building one needs a network. The project
-    installed there may be old, so the build is skipped only if Python finds the checkout's sources first."""
-    if find_interpreter(look) == PATH_PYTHON:
-        for name in names:
-            # nox replaces the dot of `tests-3.11`.
-            place = f".{tool}/{name.replace('.', '-') if '-' in name else name}"
-            if look.text(f"{place}/pyvenv.cfg"):
-                comes_first = any(_PACKAGE.fullmatch(path) and not _BESIDE.match(path) for path in look.files)
-                command = f"{tool}{skip if comes_first else ''} {flag} {name}"
-                return ProjectCommand(command, f"its environment is in {place}", alone=True)
-    return None
+    starts = ((r"noxfile\.py", r"(?m)^def tests\(", "nox -s tests"), (r"noxfile\.py", "", "nox"))
 
 
 def hand_on_variable(command: str, env: Mapping[str, str], variable: str) -> dict[str, str]:
@@ -87,9 +46,8 @@ def hand_on_variable(command: str, env: Mapping[str, str], variable: str) -> dic
     made = dict(env)
     runs_tox = any(get_program_name(part, at) == "tox" for part in split_commands(command) for at in range(len(part)))
     if runs_tox and "TOX_OVERRIDE" not in env:
-        names = f"{variable},PYTHONPATH" if SKIP_PACKAGE in command else variable
-        made["TOX_OVERRIDE"] = f"testenv.pass_env+={names}"  # tox 4
-        made["TOX_TESTENV_PASSENV"] = join_options(env.get("TOX_TESTENV_PASSENV"), names.replace(",", " "))  # tox 3
+        made["TOX_OVERRIDE"] = f"testenv.pass_env+={variable}"  # tox 4
+        made["TOX_TESTENV_PASSENV"] = join_options(env.get("TOX_TESTENV_PASSENV"), variable)  # tox 3
     return made
 
 

@@ -1,12 +1,12 @@
-"""The runners that come with Python: `unittest`, which names its tests if it is verbose, and `doctest`, for examples in
-documentation; and Django's own runner, which reports like unittest."""
+"""The runners that come with Python: `unittest`, which names its tests if it is verbose (Django's own runner reports
+like it), and `doctest`, for examples in documentation."""
 
 import re
 from collections.abc import Iterable, Sequence
 from shlex import quote
 
 from bough.core.acceptance.verdict import Case, CaseOutcome
-from bough.core.shell_syntax import Part, get_program_name, get_word
+from bough.core.shell_syntax import Part, get_word
 from bough.core.verdict.check_run import make_case
 from bough.core.verdict.languages.python.interpreter import (
     PythonRunner,
@@ -16,7 +16,7 @@ from bough.core.verdict.languages.python.interpreter import (
 )
 from bough.core.verdict.languages.python.pytest import find_pytest_sign
 from bough.core.verdict.paths import last_segment, list_parents, parent_folder
-from bough.core.verdict.project_files import ProjectFiles, run_in_folder
+from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.runner import MOST_LINES, ProjectCommand, Runner
 
 _MOST_READ = 300
@@ -93,6 +93,8 @@ class Unittest(PythonRunner):
         return cases
 
     def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
+        if "django" in look.text("manage.py"):
+            yield ProjectCommand(f"{find_interpreter(look)} manage.py test", "there is a manage.py")
         tests = list_python_tests(look)
         command = _make_discovery(look, tests) if tests and _is_unittest_only(look, tests[:_MOST_READ]) else ""
         if command:
@@ -154,39 +156,6 @@ def _make_id(name: str, dotted: str) -> str:
     return f"{dotted}.{name}" if dotted else name
 
 
-_TASK_FILES = ("tox.ini", "tox.toml", "setup.cfg", "pyproject.toml", "noxfile.py", "Makefile")
-
-
-class Django(Unittest):
-    name = "django"
-    report_flag = ""
-    report_arguments = "-v 2"
-    reports_already = r"\s(-v|--verbosity)\b"
-    suffixes = ()
-
-    def recognise(self, part: Part, at: int) -> int | None:
-        for index in range(at, min(at + 2, len(part))):
-            if get_program_name(part, index) == "manage.py" and get_word(part, index + 1) == "test":
-                return index + 1
-        module = find_module_word(part, at, "django") if get_program_name(part, at).startswith("python") else None
-        return module + 1 if module is not None and get_word(part, module + 1) == "test" else None
-
-    def narrow(self, command: str, ids: Sequence[str]) -> str | None:
-        return self.append(command, " ".join(map(quote, ids)))
-
-    def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
-        for path in _TASK_FILES:  # A package without a `manage.py` names its test settings in a task file.
-            if stated := re.search(r"-m django test((?: --?[\w=.-]+| [\w.]+)*)", look.text(path)):
-                yield ProjectCommand(f"{find_interpreter(look)} -m django test{stated[1]}", f"{path} runs it")
-                return
-        named = next((path for path in look.near if last_segment(path) == "manage.py"), "")
-        if named and "django" in look.text(named):
-            up = "../" if parent_folder(named) and not find_interpreter(look).startswith("/") else ""
-            python = find_interpreter(look)
-            python = f"{up}{python}" if "/" in python else python
-            yield ProjectCommand(run_in_folder(parent_folder(named), f"{python} manage.py test"), f"there is a {named}")
-
-
 _MOST_EXAMPLES = 100
 """The maximum number of files that are searched for examples."""
 
@@ -196,9 +165,6 @@ class Doctest(Runner):
     # doctest prints one such line for each file.
     closes = r"(?P<passed>\d{1,9}) passed(?: and (?P<failed>\d{1,9}) failed)?\."
     in_parts = True
-
-    def recognise(self, part: Part, at: int) -> int | None:
-        return find_module_word(part, at, "doctest")
 
     def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
         if list_python_tests(look):
