@@ -227,6 +227,18 @@ KINDS: list[tuple[dict[str, str], list[str]]] = [
       CI: "- name: Check migrations\n  run: tests/manage.py makemigrations --check\n"},
      []),
     ({"Makefile": "all:\nunit-test:\n", "x.c": ""}, ["make unit-test"]),
+    # What installs packages first needs a network: the tests run without it.
+    ({"Makefile": "test: deps\n\t@node t.js\ndeps:\n\tnpm install\n", "a.js": ""}, ["node t.js", "make && node t.js"]),
+    ({"Makefile": "test: deps\n\t$(NODE) t.js\ndeps:\n\t$(NPM) install\n", "a.js": ""}, ["make -o deps test"]),
+    # Tests may need the built product.
+    ({"Makefile": "all: x\n", "test/Makefile": "test:\n\t../x\n"}, ["make -C test test", "make && make -C test test"]),
+    ({"package.json": '{"scripts": {"build": "tsc", "test": "node --test"}}'},
+     ["npm test", "npm run build && npm test"]),
+    ({"x.erl": "", "rebar.config": "", CI: "- run: rebar3 as test dialyzer\n"}, ["rebar3 do eunit, ct"]),
+    ({"x.hx": "", "test.hxml": "", CI: "- run: haxe test.hxml\n"}, ["haxe test.hxml"]),
+    ({"x.f90": "", "fpm.toml": ""}, ["fpm test"]),
+    ({"Makefile": "REGRESS = a\n", "a.sql": ""}, ["make && make installcheck"]),
+    ({"a.cs": "", "a.Tests/a.Tests.csproj": ""}, ["dotnet test a.Tests/a.Tests.csproj"]),
     ({"x.h": "", "test/CMakeLists.txt": "add_executable(x_test main.c)\nadd_executable(demo x.c)\n"},
      ["cmake -S test -B build-check && cmake --build build-check && ./build-check/x_test"]),
 ]  # fmt: skip

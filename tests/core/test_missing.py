@@ -113,6 +113,7 @@ COULD_NOT_RUN = [
     (1, "configure: error: Your intltool is too old.", "first test: configure: error: Your"),
     (1, "pattern ./...: directory prefix . does not contain main module", "go.mod is not there"),
     (1, "assert 1 == 2, about psycopg2", ""),
+    (125, "docker: Cannot connect to the Docker daemon at unix:///run/docker.sock.", "nothing answers at localhost"),
     (1, "# bats_load_safe: Could not find '/p/test/../node_modules/bats-support/load'[.bash]", "bats-support is not"),
     (1, '  Could not find a package configuration file provided by "GTest" with', '"GTest"'),
 ]
@@ -144,6 +145,21 @@ def test_a_check_that_stops_early_cannot_run_unless_somebody_means_it(
     said = "a.cpp:7:3: error: 'memcpy' was not declared in this scope\nmake: *** [a.o] Error 1"
     found = find_missing(2, "make check", said, Report("exit status"), base, given=given)
     assert (found is not None) == stops
+
+
+@pytest.mark.parametrize(("script", "fetched"), [("./themis/bin/run", True), ("./lib/run", False), ("./run", False)])
+def test_a_script_in_a_folder_that_nobody_has_is_not_the_works_to_write(script: str, fetched: bool) -> None:
+    said = f"bash: line 1: {script}: No such file or directory"
+    found = find_missing(127, script, said, Report("exit status"), ProjectFacts({}, ["lib/a.vim"]))
+    assert (found is not None) == fetched
+
+
+def test_what_was_looked_for_before_a_build_stopped() -> None:
+    said = (
+        "checking for cc... no\nRun-time dependency lv2 found: NO (tried pkgconfig)\n\na:1:0: ERROR: No lv2.wrap file."
+    )
+    found = find_missing(1, "meson setup b", said, Report("exit status"), ProjectFacts({}, ["a.c"]))
+    assert found is not None and found.module == "lv2"
 
 
 def test_a_runner_that_names_only_failing_tests_shows_that_the_others_ran() -> None:

@@ -53,6 +53,14 @@ def test_a_candidate_that_runs_no_test_gives_way_to_one_that_does(library: Path)
         e.BaseChecked
     )
     assert base.command == "make test" and base.failed == 1
+    # Tests may need the product that the project's own build makes.
+    (library / "Makefile").write_text("all:\n\tcp twice.in twice\ntest:\n\tbash check.sh\n")
+    (library / "twice.in").write_text("echo $(($1 * 2))\n")
+    (library / "check.sh").write_text(
+        '[ "$(bash ./twice 2)" = 4 ] && echo "ok 1 - 2" || { echo "not ok 1 - 2"; exit 1; }\n'
+    )
+    (base,) = run_to_end(library, DONE, goal="Write NOTES.txt.", check=None)[1].of(e.BaseChecked)
+    assert base.command == "make && make test" and base.exit_status == 0 and base.told == 1
 
 
 @pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")

@@ -196,7 +196,7 @@ class CheckEnvironment(Struct, frozen=True):
     def _get_program(self, program: str) -> str:
         """Explain how to get a program here; empty: unknown."""
         how = next((each.provided[program] for each in LANGUAGES if program in each.provided), "")
-        how = how or ("apt-get install " + found if (found := _find_debian(program, f"lib{program}-dev")) else "")
+        how = how or ("apt-get install " + found if (found := _find_debian(*_spell_package(program))) else "")
         by = how.split(" ", 1)[0]
         if by == "apt-get":
             return f"Install {program}: `{how}` as root." if shutil.which(by) else ""
@@ -256,8 +256,8 @@ _PROVIDED = {
     "check that does without it: `--check CMD`.",
     "target": "Pass the command that runs the tests: `--check CMD` (or `[check] command` in bough.toml).",
     "tests": "Pass the command that runs the tests: `--check CMD` (or `[check] command` in bough.toml).",
-    "start": "Provide what it asks for, or pass another check with `--check CMD` (or `[check] command` in bough.toml); "
-    "should the work repair this, say so in the goal.",
+    "start": "Provide what it asks for (`{}`), or pass another check with `--check CMD` (or `[check] command` in "
+    "bough.toml); should the work repair this, say so in the goal.",
     "ignored": 'Let every checkout have it: `[workspace] copy = ["{}"]` in bough.toml, or put it under git.',
     "terminal": "Pass a check that runs without a terminal: `--check CMD` (or `[check] command` in bough.toml).",
     "output": "Make it print less, or pass a check that runs a part: `--check CMD`.",
@@ -268,6 +268,12 @@ _PROVIDED = {
     "`[workspace] env` can set PATH.",
 }
 """Ways to provide a missing thing, by its kind; a package is installed as its language says."""
+
+
+def _spell_package(program: str) -> tuple[str, ...]:
+    """Return the names that the package of a program or library may have."""
+    name = program.lower()
+    return name, f"lib{name.removeprefix('lib')}-dev", f"{name}-dev", name.partition("_")[0]
 
 
 def _find_debian(*names: str) -> str:
@@ -287,7 +293,9 @@ def _is_package(package: str, wanted: str) -> bool:
     """Whether a package is the wanted one, with its version in its name (`guile-3.0-dev`) or spelled with `++`."""
     stem = re.escape(wanted.removeprefix("lib").removesuffix("-dev").replace("+", "p"))
     near = wanted.endswith("-dev") and re.fullmatch(rf"(?:lib)?{stem}[\d.-]*-dev", package.replace("+", "p"))
-    return package == wanted or bool(near)
+    # pkg-config's `gtk+-2.0` is in libgtk2.0-dev, its `gtk+-3.0` in libgtk-3-dev.
+    bare, other = (re.sub(r"^lib|-dev$|[+.-]", "", name).rstrip("0") for name in (package, wanted))
+    return package == wanted or bool(near) or (wanted.endswith("-dev") and bare == other)
 
 
 def _ask_apt(*words: str) -> str:

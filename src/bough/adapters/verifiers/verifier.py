@@ -27,6 +27,7 @@ from bough.core.verdict.alteration import Belief, counts_tests
 from bough.core.verdict.check_run import Baseline
 from bough.core.verdict.discover import find_check, is_given, list_checks
 from bough.core.verdict.language import is_test_name
+from bough.core.verdict.missing import says_absent
 from bough.core.verdict.project_check import shows_runner
 from bough.core.verdict.registry import find_runner
 from bough.core.verdict.stated_commands import rank_told
@@ -107,7 +108,7 @@ class CheckFinder:
         return named if len(named) < len(found) else []
 
 
-TESTS, LACKS, FAILS, READS, ABSENT, TESTS_NOTHING = 5, 4, 3, 2, 1, 0
+TESTS, UNBUILT, LACKS, FAILS, READS, ABSENT, TESTS_NOTHING = 6, 5, 4, 3, 2, 1, 0
 
 
 class _TriedCheck(NamedTuple):
@@ -132,7 +133,7 @@ class _TriedCheck(NamedTuple):
         if known.exit_status == 0 and (known.absent or (belief is not None and belief.kind == "passes")):
             return TESTS_NOTHING
         if known.ran_tests or (belief is not None and belief.proves):
-            return TESTS
+            return UNBUILT if known.fails_throughout and says_absent(known.said) else TESTS
         return FAILS if known.exit_status != 0 and known.is_telling else READS
 
 
@@ -211,6 +212,9 @@ class ProjectVerifier:
         candidates = [check, *await self._finder.list_others(task, check)]
         self._environment.require([each for each in candidates if not is_given(run, each)])
         for each in candidates:
+            built = tried and tried[0].rank == UNBUILT  # Only what builds the product first may do better.
+            if built and not each.command.endswith(f" && {tried[0].check.command}"):
+                continue
             if tried:
                 progress(f"{tried[-1].check.command} tests nothing here: trying {each.command}")
             if fresh:
@@ -221,6 +225,7 @@ class ProjectVerifier:
             asked = (
                 known.exit_status == 0
                 and not known.absent
+                and not known.lacking
                 and (fresh or not (counts_tests(known) or is_given(run, check)))
             )
             belief = await self._altered.believe(trial, task.base, known, progress) if asked else None
@@ -253,7 +258,7 @@ class ProjectVerifier:
         worth = [
             one
             for one in tried
-            if one.rank != TESTS
+            if one.rank < UNBUILT
             or not lacks
             or (one.known.ran_tests * 2 >= least and not one.known.aside and not one.known.fails_throughout)
         ]
@@ -264,7 +269,7 @@ class ProjectVerifier:
             return first.check, first.known
         self._finder.preferred = best.check.command
         known = first.known
-        how = "cannot run here" if known.lacking or known.absent else "runs no test"
+        how = "cannot run here" if known.lacking or known.absent or known.fails_throughout else "runs no test"
         how = "times out" if known.exit_status is None else how
         return replace(best.check, why=f"{best.check.why}, and `{first.check.command}` {how}"), best.known
 

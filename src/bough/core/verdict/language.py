@@ -132,6 +132,8 @@ class Language:
     """Pattern for messages about a missing package that a tool should have installed."""
     setups: ClassVar[tuple[tuple[str, str], ...]] = ()
     """Pairs of a file and the command that installs what its project needs (`{file}`), the surest first."""
+    builds: ClassVar[tuple[tuple[str, str, str], ...]] = ()
+    """A pattern for a path, one for its text, and the command that builds the product of such a project."""
     gets: ClassVar[str] = ""
     """Command that installs one package; `{}` is the package's name."""
     debian: ClassVar[str] = ""

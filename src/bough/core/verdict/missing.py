@@ -95,6 +95,13 @@ _ABSENCE = (
     r"|\bin your \$?PATH|unrecogni[sz]ed"
 )
 """Pattern for what tools say about something that is not there."""
+
+
+def says_absent(output: str) -> bool:
+    """Whether an output says that something is not there."""
+    return re.search(_ABSENCE, output) is not None
+
+
 _STOPS = (
     r"\S+(?::\d+(?::\d+)?|\(\d+,\d+\)): (?:fatal )?(?:error|ERROR)\b.*|[\w.+-]+: (?:fatal )?error: (?!in [`']).*"
     r"|(?:error(?:\[\w+\])?:|\[?ERROR[:\]]|CMake Error\b|make(?:\[\d+\])?: \*\*\* [^\[]).*"
@@ -126,10 +133,17 @@ def find_stop(exit_status: int | None, command: str, text: str, report: Report, 
     said = " ".join(lines[-2:] if at is None else lines[at : at + (3 if lines[at].endswith(":") else 1)])[:300]
     words = {word.casefold() for word in re.findall(r"[A-Za-z_]\w{3,}", said)} - _COMMON
     about = re.search(_ABOUT_BUILDING, goal) or any(_is_named(word, goal) for word in words)
-    # configure says what it looked for last.
-    sought = re.findall(r"^checking for ([\w.+-]+)\.\.\. no$", "\n".join(lines[: at or 0]), re.MULTILINE)
-    program = sought[-1] if sought and said.startswith("configure:") else ""
-    return None if about else Missing("start", said, module=program)
+    # Tools that configure a build say before what they looked for; configure goes on after much that it does not find.
+    before = lines[: at or 0] if said.startswith("configure:") else lines[max((at or 0) - 5, 0) : at or 0]
+    sought = [name for line in before if (found := re.fullmatch(_SOUGHT, line)) and (name := found[1] or found[2])]
+    return None if about else Missing("start", said, module=sought[-1] if sought else "")
+
+
+_SOUGHT = (
+    r"(?i)checking for ([\w.+-]+)\.\.\. no|(?:-- )?(?:.*\b(?:dependency|library|program|package|could not find) )"
+    r"[\"'`]?([\w.+-]+)[\"']? *(?:found: no\b.*|.*not found.*|found|\(missing.*|)"
+)
+"""Pattern for lines about something that was looked for and is not there."""
 
 
 _NAMES = (
@@ -189,7 +203,8 @@ def _is_written(idle: Missing, base: ProjectFacts) -> bool:
     """Whether the work has to write the missing thing: a script, something that the goal mentions, a test in a project
     without any, or a target in a project without a file that could define one."""
     if idle.kind in ("script", "program"):
-        return idle.kind == "script"
+        folder = parent_folder(idle.name.removeprefix("./"))  # A folder that nobody has yet would be fetched.
+        return idle.kind == "script" and (not folder or any(path.startswith(f"{folder}/") for path in base.paths))
     target = idle.kind == "target"
     named = re.findall(r"['\"`‘]([^'\"`’]+)", idle.name)
     names = [path for path in base.paths if last_segment(path) != "conftest.py"]  # conftest.py holds no test itself.
@@ -355,7 +370,7 @@ _UNREACHABLE = re.compile(
     r"|nodename nor servname|no such host"
 )
 _REFUSED = re.compile(
-    r"Connection refused|(?i:econnrefused)|could not connect to server|Can't connect to .*server"
+    r"Connection refused|(?i:econnrefused)|(?:could not|[Cc]an't|Cannot) connect to .*(?:server|daemon)"
     r"|(?i:connect)[^\n]{0,80}(?:Permission denied|EACCES|EPERM|Operation not permitted)"
 )
 _ADDRESS = re.compile(r"""(?:127\.0\.0\.1|localhost|::1)["')]*[:, ]+(?:port[ =:]+)?(\d{2,5})|port[ =]+(\d{2,5})""")

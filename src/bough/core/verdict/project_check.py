@@ -20,7 +20,7 @@ from bough.core.verdict.languages.c import MAKE_INPUTS
 from bough.core.verdict.paths import find_stem, find_suffix, last_segment, list_parents, parent_folder
 from bough.core.verdict.project_files import ProjectFiles, run_in_folder
 from bough.core.verdict.registry import LANGUAGES, MANIFESTS, RUNNERS, find_language, find_runner, recognise
-from bough.core.verdict.runner import ProjectCommand
+from bough.core.verdict.runner import ProjectCommand, find_commands
 from bough.core.verdict.stated_commands import Stated, is_ci, is_harmless, list_commands
 
 _IN_FOLDER = r"\s(?:-C|--test-dir|--build)[ =](?!/)([\w./-]+)"
@@ -115,6 +115,13 @@ def _list_checks_in(look: ProjectFiles) -> list[Check]:
     found += [replace(check, command=re.sub(_OWN_SETUP, "", check.command)) for check in found]
     first = {check.command: check for check in reversed(found)}
     unique = [first[command] for command in dict.fromkeys(check.command for check in found)][:MOST_CANDIDATES]
+    # Tests may need the product that another command builds.
+    build = next((hit.command for language in LANGUAGES for hit in find_commands(language.builds, look)), "")
+    unique += [
+        replace(check, command=f"{build} && {check.command}")
+        for check in unique[:1]
+        if build and "&&" not in check.command
+    ]
     # A joined command runs several checks in sequence. No single runner's report covers them all: give it no runner.
     runners = ("" if check.command == joined else find_runner_behind(check.command, look) for check in unique)
     return [replace(check, runner=runner) for check, runner in zip(unique, runners, strict=True)]
@@ -157,11 +164,16 @@ def _runs_tests(command: str, path: str, look: ProjectFiles, targets: Collection
     if program in _NO_PROGRAMS or {"-c", "-o"} & {*words}:  # With -c or -o a command compiles a program.
         return False
     runnable = ("", "sh", "bash", "ps1", *(suffix[1:] for suffix in RUNNABLE))
-    scripts = (word for word in words[:3] if word.removeprefix("./") in look.files and find_suffix(word) in runnable)
+    own = (word for word in words[:3] if word.removeprefix("./") in look.files)
+    scripts = (word for word in own if find_suffix(word) in runnable or (is_ci(path) and word != words[0]))
     if any(re.search(_TESTY, find_stem(word)) for word in scripts):
         return True
-    named = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
-    by_name = any(re.fullmatch(_TARGET, word) or (word == "check" and word in targets) for word in named)
+    named = [
+        at for at, word in enumerate(words) if at and not word.startswith("-") and "=" not in word and word != "-j"
+    ]
+    wanted = [at for at in named if re.fullmatch(_TARGET, words[at]) or (words[at] == "check" and "check" in targets)]
+    # The last one decides: `rebar3 as test dialyzer` runs no test. A word after an option may be the option's.
+    by_name = bool(wanted) and not any(at > wanted[-1] and not words[at - 1].startswith("-") for at in named)
     return by_name and (program in _PROGRAMS or is_ci(path))
 
 

@@ -226,10 +226,7 @@ class Runner:
 
     def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
         """List the commands that may run all tests of the project in this folder, the likeliest first."""
-        for path, text, command in self.starts:
-            named = next((near for near in look.near if re.fullmatch(path, near)), "")
-            if named and (not text or re.search(text, look.text(named))):
-                yield ProjectCommand(command.replace("{file}", quote(named)), f"there is a {named}")
+        yield from find_commands(self.starts, look)
 
     def strip_reporting(self, command: str) -> str | None:
         """Return the arguments of a command that select tests; None if they cannot be separated from others."""
@@ -254,6 +251,14 @@ class Runner:
     def probe(self, path: str, command: str) -> str:
         """Return the command that runs an examiner's case which needs this runner. `command`: the check's command."""
         return self.probe_command.replace("{file}", quote(path))
+
+
+def find_commands(rows: Iterable[tuple[str, str, str]], look: ProjectFiles) -> Iterable[ProjectCommand]:
+    """Find the commands that fit a project: each row has a pattern for a path, one for its text, and the command."""
+    for path, text, command in rows:
+        named = next((near for near in look.near if re.fullmatch(path, near)), "")
+        if named and (not text or re.search(text, look.text(named))):
+            yield ProjectCommand(command.replace("{file}", quote(named)), f"there is a {named}")
 
 
 def find_last_lines(lines: Sequence[str], near: int = NEAR_END) -> list[tuple[int, str]]:

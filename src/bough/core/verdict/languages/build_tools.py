@@ -59,6 +59,12 @@ class BuildTool(Runner):
         (r"rebar\.config", "", "rebar3 do eunit, ct"),
         (r"gleam\.toml", "", "gleam test"),
         (r"dub\.(?:json|sdl)", "", "dub test"),
+        (r"fpm\.toml", "", "fpm test"),
+        (r"(?:GNUm|m|M)akefile", r"(?m)^REGRESS\s*[:+]?=", "make && make installcheck"),
+        (r"molecule/[^/]+", "", "molecule test"),
+        (r"tests/[^/]+\.tftest\.hcl", "", "terraform init && terraform test"),
+        (r"spago\.(?:dhall|yaml)", "", "spago test"),
+        (r"[^/]+\.ipkg", r"(?m)^tests\b", "idris2 --build {file} && idris2 --testpkg {file}"),
         (r"tests/(?!testthat\.)[^/]+\.R", "", "R CMD check --no-manual --ignore-vignettes ."),
         (r"(?:tests?/)?[^/]+-tests?\.el", r"ert-deftest", _ERT),
         (r"[\w-]+\.asd", r"test-op", _LISP),
@@ -116,7 +122,11 @@ _DEBIAN = dict(
     cabal=cabal-install stack=haskell-stack dune=ocaml-dune Rscript=r-base-core lein=leiningen libtoolize=libtool
     aclocal=automake luarocks shellcheck dub nim nimble=nim gnatgcc=gnat gnatmake=gnat gprbuild emacs=emacs-nox
     cpanm=cpanminus phpize=php-dev R=r-base-core go-md2man octave guile=guile-3.0 swipl=swi-prolog-nox runtest=dejagnu
-    dot=graphviz a2x=asciidoc-base qmake=qt5-qmake
+    dot=graphviz a2x=asciidoc-base qmake=qt5-qmake cobc=gnucobol4 raco=racket csi=chicken-bin csc=chicken-bin
+    intltoolize=intltool gtkdocize=gtk-doc-tools pg_config=libpq-dev msgfmt=gettext xgettext=gettext mcs=mono-mcs
+    gmcs=mono-mcs xbuild=mono-xbuild runghc=ghc runhaskell=ghc sml=smlnj ocamlfind=ocaml-findlib gsi=gambc
+    glib-genmarshal=libglib2.0-dev-bin lazbuild=lcl-utils xsltproc erlc=erlang-dev escript=erlang-base
+    gdc ldc2=ldc fpc vapigen=valac iverilog gforth prove6=raku
     """.split()  # noqa: SIM905
 )
 """Names of Debian packages by a program that each contains."""

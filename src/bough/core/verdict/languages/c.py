@@ -133,6 +133,11 @@ class C(Language):
     runners = (CTest(), Automake(), Meson())
     manifests = ("CMakeLists.txt", "meson.build", "configure.ac", "configure")
     programs = frozenset({"ctest", "cmake", "meson", "ninja"})
+    builds = (
+        (r"configure", "", "./configure && make"),
+        (r"configure\.(?:ac|in)", "", "autoreconf -fi && ./configure && make"),
+        (r"CMakeLists\.txt", "", "cmake -S . -B build && cmake --build build"),
+    )
     debian = "lib{}-dev"
     body = (
         r"^(?!(?:typedef|struct|enum|union|class|namespace|extern|constexpr|template|else|do)\b)[A-Za-z_][^;{}()#=]{0,999}?(\w+)"

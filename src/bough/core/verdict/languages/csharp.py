@@ -18,7 +18,10 @@ class Dotnet(Runner):
     ends_arguments = ("--",)
     nameable = ""
     reports_already = r"--logger\b.*console|\s-l\b"
-    starts = ((r"[^/]+\.slnx?", r"\.[cfv][sb]proj\b", "dotnet test"),)
+    starts = (
+        (r"[^/]+\.slnx?", r"\.[cfv][sb]proj\b", "dotnet test"),
+        (r"(?:[^/]+/)?[^/]*[Tt]ests?\.[cfv][sb]proj", "", "dotnet test {file}"),
+    )
     closes = (
         r"\w+! +- Failed: +(?P<failed>\d{1,9}), Passed: +(?P<passed>\d{1,9}), Skipped: +(?P<skipped>\d{1,9}), Total: .*"
         r"|Total tests: \d{1,9}(?:\nPassed: (?P<passed2>\d{1,9})|\nFailed: (?P<failed2>\d{1,9})"

@@ -15,6 +15,8 @@ _RULE = r"(?P<targets>[^:=#\t][^:=#]*)::?(?![:=])(?P<rest>.*)"
 _OWN_VARIABLE = r"\s*(?:(?:export|override|private)\s+)*[\w.-]+\s*(?:::?:?|[?+!])?="
 _INCLUDE = r"[-s]?include\s+(.+)"
 _DEEPEST = 4
+_INSTALL = r"(?:\$[({]\w+[)}]|[\w.-]+)(?: -\S+)* (?:install|ci|restore|sync)(?:\s|$)"
+"""Pattern for a command that installs packages."""
 
 
 class Make(Runner):
@@ -36,12 +38,31 @@ class Make(Runner):
             target for target in known if re.fullmatch(r"(?:run|unit|all|self)[-_]?tests?|tests?[-_]all", target)
         )
         for target in (*usual, *others):
-            yield ProjectCommand(f"make {target}", f"the target {target} of {name}")
+            yield ProjectCommand(_leave_out_installing(look.text(name), target), f"the target {target} of {name}")
         inner = next((path for path in look.near if re.fullmatch(rf"tests?/(?:{'|'.join(NAMES)})", path)), "")
         if inner and not usual:
             folder, own = parent_folder(inner), frozenset(_list_targets(look, inner, 0))
             target = next((f" {target}" for target in ("test", "check", "tests", "run") if target in own), "")
             yield ProjectCommand(f"make -C {folder}{target}", f"there is a {inner}")
+
+
+def _leave_out_installing(text: str, target: str) -> str:
+    """Return the command for a target, without the commands and targets before it that install packages."""
+    needs, recipe = _find_rule(text, target)
+    installing = [
+        f"-o {need} " for need in needs if any(re.match(_INSTALL, line) for line in _find_rule(text, need)[1])
+    ]
+    left = [line for line in recipe if not re.match(_INSTALL, line)]
+    plain = left and not any(re.search(r"[$\\]", line) for line in left)
+    if plain and (len(left) < len(recipe) or installing):
+        return " && ".join(left)
+    return f"make {''.join(installing)}{target}"
+
+
+def _find_rule(text: str, target: str) -> tuple[list[str], list[str]]:
+    """Return the prerequisites of a target and the lines of its recipe."""
+    found = re.search(rf"(?m)^{re.escape(target)}[ ]*::?(?!=)([^\n=]*)\n((?:\t.*\n?)*)", text)
+    return (found[1].split(), [line.lstrip("\t@- ") for line in found[2].splitlines()]) if found else ([], [])
 
 
 def _list_targets(look: ProjectFiles, path: str, depth: int) -> Iterator[str]:
@@ -84,4 +105,5 @@ class MakeFiles(Language):
     task_files = r"\.?[jJ]ustfile|Taskfile\.ya?ml"
     settings = r"\.?[jJ]ustfile|Taskfile\.ya?ml|\.envrc?"
     programs = frozenset({"make", "just", "task"})
+    builds = (("|".join(NAMES), "", "make"),)
     moved = r"make(?:\[\d+\])?: \*\*\* No rule"

@@ -106,6 +106,7 @@ class Ruby(Language):
     body = r"^[ \t]*def (?:self\.)?([\w?!]+=?|\[\]=?)(?:\([^()\n]*\)|[^\n=;()]*)$"
     switch = '; raise "broken on purpose" if 1 == {on}'
     interpreters = ("ruby",)
+    builds = ((r"Rakefile", r"ExtensionTask", "rake compile"),)
     loads = AT_LOAD
     runners = (RSpec(), Minitest())
     manifests = ("Gemfile", "Rakefile")

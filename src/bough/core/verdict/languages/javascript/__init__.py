@@ -153,6 +153,7 @@ class JavaScriptLanguage(Language):
     )
     switch = 'if (Number("{on}")) throw new Error("broken on purpose");'
     interpreters = ("node",)
+    builds = ((r"package\.json", r'"build"\s*:', "npm run build"),)
     build_files = r"(?:[Gg]ulp|[Gg]runt|[Cc]ake|[Jj]ake)file\b.*"
     loads = AT_LOAD
     comment = "//"

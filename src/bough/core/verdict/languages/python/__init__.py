@@ -47,6 +47,7 @@ class Python(Language):
     switch = 'assert 1 != {on}, "broken on purpose";'
     loads = rf"{AT_LOAD}|^[ \t]+@.*"
     interpreters = ("python",)
+    builds = ((r"setup\.py", r"\bExtension\b|ext_modules|cythonize", "python3 setup.py build_ext --inplace"),)
     own_modules = frozenset({*sys.stdlib_module_names, "pytest", "_pytest", "pluggy"} - {"test"})
     build_files = r"conf\.py|noxfile\.py|tasks\.py"
     rank = 0
