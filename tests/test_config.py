@@ -1,10 +1,8 @@
 import json
 import os
 from collections.abc import Mapping
-from importlib.resources import files
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from bough.app import config
@@ -127,11 +125,6 @@ def test_mistakes_are_named_with_the_way_out(tmp_path: Path, text: str, said: st
 def test_a_mistyped_variable_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"BOUGH_BUDGET_ROUND is not a setting. Did you mean `BOUGH_BUDGET_ROUNDS`"):
         load(tmp_path, BOUGH_BUDGET_ROUND="1")
-
-
-def test_the_shipped_schema_is_the_one_of_the_code() -> None:
-    shipped = json.loads(files("bough").joinpath("bough.schema.json").read_text())
-    assert shipped == json.loads(msgspec.json.encode(config.make_schema()))
 
 
 @pytest.mark.parametrize("number", ["nan", "inf", "-inf", "+nan"])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bough.testing import call
-from bough.testing.scripted import combine_answers
+from tests.answers import combine_answers
 from tests.harness import QUICK_CHECK, make_project
 from tests.shipped import AGENT_ONLY
 from tests.wire import WireModel

@@ -8,7 +8,8 @@ from bough.core.conversation.persistent_list import PersistentList
 from bough.core.errors import TransientError
 from bough.core.messages import Answer, Call, Prompt, Said
 from bough.ports import Model
-from bough.testing.scripted import ScriptedModel, ScriptExhausted, call, combine_answers, raw_call, say
+from bough.testing.scripted import ScriptedModel, ScriptExhausted, call, say
+from tests.answers import combine_answers, raw_call
 
 
 def prompt(key: str = "goal#1#1") -> Prompt:

@@ -16,8 +16,8 @@ from bough.core.tree.task_state import State
 from bough.engine import run_loop
 from bough.ports import Ports
 from bough.testing import Fuse, ScriptedModel, call, say
-from bough.testing.scripted import combine_answers
 from bough.views.run_view import Outcome
+from tests.answers import combine_answers
 from tests.engine.cast import LOOK, SWAP
 from tests.harness import QUICK_CHECK, Journal, allow_settings
 

@@ -7,8 +7,8 @@ from bough.core import events as e
 from bough.core.messages import Answer, Prompt
 from bough.core.tree.task_state import State
 from bough.testing import call
-from bough.testing.scripted import combine_answers
 from bough.views.run_view import Outcome
+from tests.answers import combine_answers
 from tests.harness import Journal, by_progress, git
 
 _BUILDER = by_progress(

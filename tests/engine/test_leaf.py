@@ -13,7 +13,7 @@ from bough.core.tree.task_state import State
 from bough.engine import perform
 from bough.testing import Fuse, ScriptedModel, call, say
 from bough.testing.fuse import Blown
-from bough.testing.scripted import combine_answers, raw_call
+from tests.answers import combine_answers, raw_call
 from tests.harness import CALC, CHECK, FIXED, TEST, begin, git, journal_of, make_project, resume, run_to_end
 from tests.sampling import in_turn, sample
 from tests.shipped import AGENT_ONLY

@@ -12,9 +12,9 @@ from bough.core import events as e
 from bough.core.messages import Answer, Call, Usage
 from bough.core.tree.task_state import State
 from bough.testing import call
-from bough.testing.scripted import combine_answers, raw_call
 from bough.views.event_lines import EventFormatter
 from bough.views.run_view import Outcome
+from tests.answers import combine_answers, raw_call
 from tests.harness import Journal, make_project, run_to_end
 from tests.sampling import in_turn, sample
 from tests.shipped import AGENT_ONLY

@@ -353,10 +353,3 @@ def make_variable_name(section: str, key: str) -> str:
 def _find_nearest(word: str, words: list[str] | tuple[str, ...]) -> str:
     close = suggest_word(word, words)
     return f" Did you mean `{close}`?" if close else f" Known: {', '.join(words)}."
-
-
-def make_schema() -> dict[str, Any]:
-    """Return the JSON schema of `bough.toml`, for editors."""
-    made = msgspec.json.schema(Config)
-    made["$defs"]["Config"]["properties"]["notify"] = made["$defs"]["HookSettings"]["properties"]["notify"]
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "bough.toml"} | made

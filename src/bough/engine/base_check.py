@@ -74,8 +74,7 @@ async def check_base(
         told = [asked[0]] if asked[0].commands or asked[0].refused else []
     if found.command and (check is None or found.command != check.command):
         told.append(e.BaseStarted(found.command, found.why, found.environment))
-    halt = [e.RunHalted("environment", f"{found.lacking}. {found.way_out}")] if found.lacking else []
-    yield [*told, found, *halt]
+    yield [*told, found, *([e.RunHalted("environment", f"{found.lacking}. {found.way_out}")] if found.lacking else [])]
 
 
 async def _finish(work: Coroutine[Any, Any, T], run: Run, ports: Ports, what: str) -> T | e.RunHalted:

@@ -103,8 +103,7 @@ async def _take_spare(task: Task, runtime: TaskRuntime) -> Batches:
     attempt = get_attempt(task)
     model = runtime.find_model(task, attempt.tier)
     answer = await agent_protocol.read_answer(Answer(task.ladder.spare[0], model=model.name), task, runtime)
-    answered = agent_protocol.build_answer_event(answer, attempt.number, 1, 0.0)
-    yield [replace(answered, window=model.window, spare=True)]
+    yield [replace(agent_protocol.build_answer_event(answer, attempt.number, 1, 0.0), window=model.window, spare=True)]
 
 
 async def _ask_model(command: c.AskModel, task: Task, runtime: TaskRuntime) -> Batches:

@@ -218,8 +218,7 @@ async def ask_about_plan(task: Task, advice: ApprovalAdvice, ports: Ports) -> tu
 
 async def ask_about_changes(question: str, task: Task, ports: Ports) -> e.ChangesAnswered | str | None:
     """Return the person's decision about changes to existing tests: a text, or an event from another process."""
-    posted = partial(_find_ruling, e.ChangesAnswered, task, ports)
-    return await ports.inbox.first(posted, _ask_person(question, ports))
+    return await ports.inbox.first(partial(_find_ruling, e.ChangesAnswered, task, ports), _ask_person(question, ports))
 
 
 def _find_ruling(kind: type[T], task: Task, ports: Ports) -> T | None:

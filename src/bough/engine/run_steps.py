@@ -96,8 +96,7 @@ class TaskRunner(Struct, eq=False):
             child = await self.end(child_path(stream.task.id, started.task), State.CANCELLED, why)
             for merging in await list_merge_tasks(self.run.name, self.ports, child):
                 await self.end(merging.id, State.CANCELLED, CALLED_OFF)
-            spend = await self.spent(child)
-            await stream.write([e.ChildSettled(name, State.CANCELLED, why, stream.task.tree, spend)])
+            await stream.write([e.ChildSettled(name, State.CANCELLED, why, stream.task.tree, await self.spent(child))])
 
     async def spent(self, task: Task) -> Spend:
         """Sum what a task, the tasks below it, and the merges of its work have spent."""

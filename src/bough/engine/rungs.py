@@ -170,12 +170,11 @@ async def _replan(decision: Decision, task: Task, runtime: TaskRuntime) -> Batch
     taken = frozenset(task.children.begun) | {step.name for step in task.plan.steps}
 
     helper = "replan_goal" if decision.level == "goal" else "replan"
-    past = [await _describe_past(child, task, runtime) for child in task.children.settled.values()]
     values = prompt_values.build_replan_values(
         task.step,
         task.id,
         _explain_trouble(task, decision),
-        past,
+        [await _describe_past(child, task, runtime) for child in task.children.settled.values()],
         kept=context.list_learned_notes(task),
         command=await task_workspace.find_check_command(task, runtime),
     )

@@ -262,8 +262,7 @@ def build_halt(error: Unavailable, task: Task | None = None) -> TaskHalted:
 def compute_backoff(rules: Rules, failures: int, error: TransientError) -> float:
     """Return how many seconds to wait after a transport error that follows `failures` others."""
     # A server's `Retry-After` counts if it is longer than our own wait, but only up to a limit: some ask for hours.
-    doubled = rules.backoff_first * 2.0**failures
-    return max(min(doubled, rules.backoff_longest), min(error.retry_after or 0.0, PATIENCE))
+    return max(min(rules.backoff_first * 2.0**failures, rules.backoff_longest), min(error.retry_after or 0.0, PATIENCE))
 
 
 async def conclude(to: State, why: str, task: Task, runtime: TaskRuntime) -> Batches:

@@ -156,8 +156,7 @@ class EditorSession:
 
     def watch(self) -> RunObserver:
         """Return the observer of a run. If an agent asks a question, the run halts, and the next prompt answers it."""
-        seen = RunObserver(self.stop, recorded=self.recorded, approve=self._approve, permit=self._permit)
-        return seen.or_later(True)
+        return RunObserver(self.stop, recorded=self.recorded, approve=self._approve, permit=self._permit).or_later(True)
 
     # ── what a prompt does ──────────────────────────────────────────────────────────────────────────────────────
 

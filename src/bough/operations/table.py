@@ -75,8 +75,7 @@ class Operation(Struct, frozen=True):
     def place(self) -> list[Parameter]:
         """Return the parameter by which a function takes the operation's target (a run or a backlog), if it has one."""
         default = {"run": "latest", "list": "backlog"}.get(self.of)
-        how = Parameter.POSITIONAL_OR_KEYWORD
-        return [Parameter(self.of, how, default=default, annotation=str)] if default else []
+        return [Parameter(self.of, Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=str)] if default else []
 
     async def find(self, opened: "Session", place: str | None) -> list[Any]:
         """Find the operation's target, the run or the backlog called `place`; empty if it is the project itself."""

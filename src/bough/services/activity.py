@@ -72,8 +72,7 @@ class ActivityFile:
         self._watch.doing(task, what)
 
     def progress(self, task: str, text: str) -> None:
-        line = text.strip().rpartition("\n")[2][-WIDTH:]
-        self._set(task, replace(self._tasks.get(task, TaskActivity()), line=line))
+        self._set(task, replace(self._tasks.get(task, TaskActivity()), line=text.strip().rpartition("\n")[2][-WIDTH:]))
         self._watch.progress(task, text)
 
     def _set(self, task: str, activity: TaskActivity) -> None:

@@ -421,8 +421,7 @@ class NightWorker:
             return self.backlog  # Another process ends the night; if it is killed, the next one does.
         if not self.watch.stop.requested:
             why = "; ".join((why, *await recheck_night(self.session, self.backlog, self.choices)))
-            spent = sum_spends((await measure_night(self.session, self.backlog)).values())
-            await self._post(e.NightEnded(why, spent))
+            await self._post(e.NightEnded(why, sum_spends((await measure_night(self.session, self.backlog)).values())))
         return self.backlog
 
     async def _join(self) -> bool:

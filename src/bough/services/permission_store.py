@@ -238,10 +238,9 @@ def find_effective_settings(folder: Path | str, everything: bool = False) -> Eff
     loaded = config.load_config(root, env, make_consent(root, env))
     every = [(section, key) for section, keys in config.SECTIONS.items() for key in keys]
     every += [(section, key) for section in sorted(config.NAMED) for key in getattr(loaded, section)]
-    named = every if everything else sources
     settings = tuple(
         Setting(f"{section}.{key}", _render_value(loaded, section, key), sources.get((section, key), DEFAULT))
-        for section, key in named
+        for section, key in (every if everything else sources)
     )
     return EffectiveSettings(found[0][0], found[1][0], settings, ignored)
 

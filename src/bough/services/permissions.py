@@ -304,8 +304,7 @@ def allow_goals(journal: Journal, name: str, entries: Mapping[str, GoalEntry], a
 
 
 def _describe_goal(entry: GoalEntry) -> dict[str, str]:
-    told = replace(entry, needs=(), priority=0, labels=(), files=(), source="")
-    return {"goal": msgspec.json.encode(told).decode()}
+    return {"goal": msgspec.json.encode(replace(entry, needs=(), priority=0, labels=(), files=(), source="")).decode()}
 
 
 async def list_barred(journal: Journal, backlog: Backlog) -> dict[str, str]:

@@ -151,8 +151,7 @@ def read_own_plan(plan: Plan, text: str) -> Approval:
     from bough.core.workflow.loading import load
 
     goal = load(text, "plan.toml", inputs={}).plan.goal
-    changed = goal.criteria if goal.criteria != plan.goal.criteria else ()
-    return Approval("own", steps=goal.steps, requirements=changed)
+    return Approval("own", steps=goal.steps, requirements=goal.criteria if goal.criteria != plan.goal.criteria else ())
 
 
 async def find_proposal(journal: Journal, name: str, task: str = "") -> tuple[Waiting, Plan]:

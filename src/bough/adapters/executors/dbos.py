@@ -368,8 +368,7 @@ class DbosExecutor:
                 # No worker can take the task until a person repairs something: halt, as if one had taken it and failed.
                 await self._call_off(waiting)
                 said = f"on worker {fitting[0].name}: {fitting[0].trouble}"
-                halted = msgspec.structs.replace(waiting.task, halt=e.TaskHalted("unavailable", said))
-                waiting.result.set_result(halted)
+                waiting.result.set_result(msgspec.structs.replace(waiting.task, halt=e.TaskHalted("unavailable", said)))
         heard = any(each.is_heard for each in there)
         queued = [each for each in (queued if heard else open_) if not each.result.done()]
         await self._say(explain_wait([(each.task.id, each.tags) for each in queued], there, self._met))

@@ -92,8 +92,7 @@ class AnthropicReader(BaseReader):
     def answer(self) -> Answer:
         blocks = [self._blocks[index] for index in sorted(self._blocks)]
         calls = tuple(_make_call(block) for block in blocks if block.kind == "tool_use")
-        text = "".join(block.text for block in blocks if block.kind == "text")
-        return self._answer(text, calls, self._extra(blocks))
+        return self._answer("".join(block.text for block in blocks if block.kind == "text"), calls, self._extra(blocks))
 
     def _extra(self, blocks: list[_OpenBlock]) -> str:
         """Return what must be sent back besides text and calls (signed thinking …), with marks in the places of the

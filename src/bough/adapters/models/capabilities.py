@@ -60,8 +60,7 @@ async def read_capabilities(client: Client, at: Endpoint, ollama: bool) -> Capab
             found = _parse_llama_cpp(await _request_json(client, at, "GET", f"{root}/props"))
             if found != Capabilities():
                 return found
-            listed = await _request_json(client, at, "GET", f"{at.base_url.rstrip('/')}/models")
-            return _parse_models(listed, at.model)
+            return _parse_models(await _request_json(client, at, "GET", f"{at.base_url.rstrip('/')}/models"), at.model)
     except TimeoutError:
         return Capabilities()
     except Unreachable as error:
@@ -105,8 +104,7 @@ def _parse_models(listed: dict[str, Any], model: str) -> Capabilities:
     entries = [entry for entry in _get(listed, "data", list) if isinstance(entry, dict)]
     entry = next((entry for entry in entries if entry.get("id") == model), entries[0] if len(entries) == 1 else {})
     window = _to_number(entry.get("max_model_len"))
-    about = _describe(entry, "id", "root", "max_model_len")
-    return Capabilities(window, server="vLLM" if window else "", about=about)
+    return Capabilities(window, server="vLLM" if window else "", about=_describe(entry, "id", "root", "max_model_len"))
 
 
 def _describe(found: dict[str, Any], *keys: str) -> str:

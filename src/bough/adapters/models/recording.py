@@ -72,8 +72,7 @@ class RecordingModel:
     async def ask(self, prompt: Prompt, progress: Callable[[str], None]) -> Answer:
         began = time.monotonic()
         answer = await self._model.ask(prompt, progress)
-        line = RecordedAnswer(prompt.key, self.name, answer, round(time.monotonic() - began, 3))
-        encoded = msgspec.json.encode(line)
+        encoded = msgspec.json.encode(RecordedAnswer(prompt.key, self.name, answer, round(time.monotonic() - began, 3)))
         for secret, struck in self._secrets:
             encoded = encoded.replace(secret, struck)
         async with self._writing:

@@ -72,9 +72,8 @@ class Server:
                     connection.close()
                 if not isinstance(error, self._psycopg.Error):
                     raise
-                state = error.sqlstate or "08"
                 # An address that has never answered is more likely wrong than down: say so at once, not after a minute.
-                if not self._reached or not state.startswith(_PASSING) or time.monotonic() > until:
+                if not self._reached or not (error.sqlstate or "08").startswith(_PASSING) or time.monotonic() > until:
                     raise self.explain(error) from error
                 time.sleep(pause * random.uniform(0.5, 1.5))  # not all clients at the same moment
                 pause = min(2 * pause, 1.0)

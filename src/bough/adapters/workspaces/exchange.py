@@ -97,10 +97,9 @@ class Exchange(Struct, eq=False):
                 self._here.add(tree)
                 return
             chain = [found for (found,) in self._server.run(lambda db: db.all(_CHAIN, tree), PATIENCE)]
-            lacking = list(itertools.takewhile(lambda found: not self._is_here(found), chain))
             # Fetch the oldest first: a tree counts as present once its own object is, so everything that it builds on
             # must arrive before it.
-            for found in reversed(lacking):
+            for found in reversed(list(itertools.takewhile(lambda found: not self._is_here(found), chain))):
                 self._bring_one(found)
                 self._here.add(found)
 

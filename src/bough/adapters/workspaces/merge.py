@@ -61,8 +61,7 @@ def merge_trees(repository: Repository, base: str, ours: str, theirs: str) -> Me
         return Merged(tree.decode())
     with Batch(repository.objects) as batch:
         found = repository.listings.found(tree.decode())
-        labels = tuple(side.encode() for side in sides)
-        return _Joining(repository, batch, tree.decode(), found, labels).join(conflicts)
+        return _Joining(repository, batch, tree.decode(), found, tuple(side.encode() for side in sides)).join(conflicts)
 
 
 def _commit(batch: Batch, tree: str, *parents: str) -> str:

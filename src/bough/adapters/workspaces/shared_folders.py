@@ -79,8 +79,7 @@ def share(person: bytes, top: bytes, paths: list[bytes]) -> list[bytes]:
                 continue
             parent, _, name = path.rpartition(b"/")
             with handles.open_folder(top, parent) as within:
-                link_it = partial(os.symlink, join_path(person, path), name, dir_fd=within)
-                handles.create_in_place(within, name, link_it)
+                handles.create_in_place(within, name, partial(os.symlink, join_path(person, path), name, dir_fd=within))
         if is_shared(person, path, link):
             made.append(path)
     return made

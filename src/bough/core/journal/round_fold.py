@@ -140,8 +140,7 @@ def _apply_model_answered(task: Task, event: e.ModelAnswered) -> Task:
         task = replace(task, attempt=replace(attempt, rounds=1), ladder=replace(task.ladder, spare=spare))
     else:
         spend = task.budget.spend.called(event.usage, event.cost, event.seconds)
-        ladder = replace(task.ladder, spare=event.others)
-        task = replace(task, budget=replace(task.budget, spend=spend), ladder=ladder)
+        task = replace(task, budget=replace(task.budget, spend=spend), ladder=replace(task.ladder, spare=event.others))
     return task if event.calls else _watch_round(_count_calling(task, usable=False))
 
 

@@ -99,8 +99,7 @@ def _note_change(memory: StuckMemory, act: Act, one: m.Mark, found: tuple[m.Kind
         before = memory.trees[-1].key if memory.trees else ""
         if act.tree == before:
             return memory
-        trees = (*memory.trees, RoundKey(one.round, act.tree))
-        return replace(memory, trees=trees, era=memory.era + (before != ""))
+        return replace(memory, trees=((*memory.trees, RoundKey(one.round, act.tree))), era=memory.era + (before != ""))
     silent = one.says < m.LITTLE
     return replace(memory, era=memory.era + 1) if act.writes and act.ok and (silent or found is None) else memory
 

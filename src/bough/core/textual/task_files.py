@@ -109,10 +109,9 @@ def choose_files(known: CandidateFiles) -> list[str]:
     meant = [path for path in known.meant if path in there]
     product = [path for path in meant if not is_test_path(path) and not _is_prose(path)]
     stems = {path.rpartition("/")[2].partition(".")[0] for path in product}
-    beside = [
+    tests = [path for path in meant if is_test_path(path)] or [
         path for path in known.paths if is_test_path(path) and any(stem in path.rpartition("/")[2] for stem in stems)
     ]
-    tests = [path for path in meant if is_test_path(path)] or beside
     return list(dict.fromkeys((*product, *tests, *meant)))[:FILES]
 
 

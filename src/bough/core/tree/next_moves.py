@@ -66,11 +66,10 @@ def list_held_steps(task: Task, touched: Mapping[str, Touched]) -> list[ChildHel
     if not task.children.running or not task.plan.parallel or find_fatal_step(task) or is_joined(task):
         return []
     files = find_busy_files(_list_running(task), touched)
-    ready = (step for step in _iter_waiting(task, task.plan.steps) if _has_needs_met(task, step))
     found = (
         ChildHeld(step.name, *blocked)
-        for step in ready
-        if (blocked := file_overlap.find_blocking_step(step, files)) is not None
+        for step in _iter_waiting(task, task.plan.steps)
+        if _has_needs_met(task, step) and (blocked := file_overlap.find_blocking_step(step, files)) is not None
     )
     return [each for each in islice(found, AHEAD) if task.children.held.get(each.step) != each]
 
@@ -294,8 +293,7 @@ def list_regrants(task: Task) -> list[ChildStarted]:
         reserved = sum(each.rounds for each in task.reserved.values())
         if larger or reserved > budget.compute_remaining(task.budget.spend, task.budget.limits).rounds:
             started = replace(task.children.running[step.name], grant=now)
-            running = task.children.running | {step.name: started}
-            task = replace(task, children=replace(task.children, running=running))
+            task = replace(task, children=replace(task.children, running=task.children.running | {step.name: started}))
             changed.append(started)
     return changed
 

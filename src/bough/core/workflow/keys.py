@@ -234,22 +234,6 @@ def is_tested_by_default(step_kind: Kind, role: str, named: bool) -> bool:
     return named or (step_kind != "run" and role != "critic")
 
 
-def build_schema() -> dict[str, Any]:
-    """Build the schema from the loader's definitions. The loader checks more: names, order, conditions,
-    placeholders."""
-    _, tables = msgspec.json.schema_components([WorkflowKeys], ref_template="#/$defs/{name}")
-    for table in tables.values():
-        table["additionalProperties"] = False
-    tables["ActionKeys"]["oneOf"] = [{"required": [way]} for way in ("run", "check", "workflow")]
-    whole = tables.pop("WorkflowKeys")
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **whole,
-        "title": "A bough workflow",
-        "$defs": tables,
-    }
-
-
 Table = dict[str, Any]
 _TABLES: dict[str, Any] = {
     "action": str | Table,

@@ -179,8 +179,7 @@ def _look_up(node: Node, key: str, piece: places.Input | places.ResultPlace, res
         return value
     needle = f"{{steps.{piece.step}.result}}"
     if not results:
-        said = f"`{needle}` cannot be used here: only instructions, criteria and `run` take results."
-        node.wrong(key, said, needle)
+        node.wrong(key, f"`{needle}` cannot be used here: only instructions, criteria and `run` take results.", needle)
         return ("",)
     path, wrong = node.find_result(piece.step)
     if wrong:

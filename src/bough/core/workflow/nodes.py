@@ -232,8 +232,7 @@ class Reader(Struct, eq=False):
         else:
             self._steps += len(listed)
             shape = keys.StateKeys if way == "states" else keys.StepKeys
-            steps = [self._step(node, depth + 1, (*node.at, way, at), said, shape) for at, said in enumerate(listed)]
-            node.take(steps)
+            node.take([self._step(node, depth + 1, (*node.at, way, at), said, shape) for at, said in enumerate(listed)])
 
     def _read_action(self, node: Node, depth: int) -> None:
         action = node.table["action"]

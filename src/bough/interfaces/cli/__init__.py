@@ -15,7 +15,6 @@ def main() -> NoReturn:
 
     from bough.interfaces.cli.entry import run_command_line
 
-    status = run_command_line(sys.argv[1:])
     # The journal is closed and the output is written, so skip the interpreter's shutdown: 224 ms of processor time
     # instead of 263.
-    os._exit(status)
+    os._exit(run_command_line(sys.argv[1:]))

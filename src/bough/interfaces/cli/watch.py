@@ -132,10 +132,9 @@ async def status(run: str | None, task: str | None, folder: Path, as_json: bool)
         facts["doing"] = found.tasks[drawn[0].task.path].doing if holder else None
         facts["notes"] = [{"kind": note.kind, "text": note.text} for note in detail.talk.notes]
         facts["claim"] = detail.acceptance.claim
-        rows_of = table.rows if table is not None else ()
         facts["requirements"] = [
             {"number": row.requirement.number, "text": row.requirement.text, "standing": row.standing}
-            for row in rows_of
+            for row in (table.rows if table is not None else ())
         ]
         facts["below"] = [row.task.path for row in drawn[1:]]
         facts["progress"] = describe_progress(drawn) or None

@@ -175,10 +175,9 @@ def _describe_doing(run: LiveRun) -> shapes.Doing | None:
     if not busy:
         return None
     path = max(busy, key=lambda path: busy[path][1])
-    title = first_sentence(run.view.tasks[path].title) if path != GOAL and path in run.view.tasks else ""
     return {
         "task": Raw(path),
-        "title": title,
+        "title": first_sentence(run.view.tasks[path].title) if path != GOAL and path in run.view.tasks else "",
         "doing": one_line(busy[path][0]),
         "line": one_line(run.activity[path].line if path in run.activity else ""),
         "at": busy[path][1],

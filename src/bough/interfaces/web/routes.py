@@ -60,8 +60,7 @@ class ServedProjects:
     async def lives(self, project: str) -> LiveRuns:
         root = self.find_root(project)
         if project not in self._lives:
-            opened = await self._open.enter_async_context(open_journal(root))
-            self._lives.setdefault(project, LiveRuns(opened, project))
+            self._lives.setdefault(project, LiveRuns(await self._open.enter_async_context(open_journal(root)), project))
         return self._lives[project]
 
     async def run(self, request: Request) -> tuple[Path, LiveRun]:
