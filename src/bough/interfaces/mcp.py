@@ -115,8 +115,6 @@ class Commands:
                 raise ToolError(_extract_complaint(os.pread(err.fileno(), 1 << 16, 0)))
         return await self.json("status", "--", told.run)
 
-    # ── tools ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
     async def run(
         self,
         context: Context,

@@ -215,9 +215,6 @@ async def undo(opened: "Session", run: str) -> ChangedFiles:
     return ChangedFiles(run=run, files=files, said=f"Undid {run} in your files: {pluralize(len(files), 'file')}.")
 
 
-# ── what a run asks ─────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 @operation('bough answer amber-heron "Leave Windows out of it."', "bough status amber-heron", person=True, resumes=True)
 async def answer(
     opened: "Session",
@@ -303,9 +300,6 @@ async def command(
 
     line = await rule_on_command(opened, run, allow, say, id, task)
     return AnsweredRun(run=run, says=SAYS[allow], command=line, said=f"{ALLOWED[allow]}: {line}")
-
-
-# ── a run's work ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @operation(

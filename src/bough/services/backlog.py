@@ -124,9 +124,6 @@ async def edit_goal(journal: Journal, backlog: Backlog, item: BacklogItem, entry
     return entry
 
 
-# ── where goals stand ───────────────────────────────────────────────────────────────────────────────────────────────
-
-
 async def look_at_runs(journal: Journal, backlog: Backlog, mine: frozenset[str] = frozenset()) -> dict[str, RunStatus]:
     """Find the current status of the runs of goals that are not proven yet, since a person may have answered, resumed,
     verified or accepted one in any process. `mine`: goals that this process works on, which are left out."""

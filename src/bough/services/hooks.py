@@ -147,9 +147,6 @@ class Outbox:
         return []
 
 
-# ── a run reports that something happened ─────────────────────────────────────────────────────────────────────────────
-
-
 class Herald:
     """Wakes the process that calls the hooks, and starts it when the first notice is due."""
 
@@ -204,9 +201,6 @@ class Herald:
         if self._process is not None:
             self._process.poll()
             self._process.returncode = self._process.returncode or 0  # No warning that it outlives this process.
-
-
-# ── delivering ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def call_hook(outbox: Outbox, root: Path, command: Command, notice: Notice, timeout: float) -> HookCall:
@@ -297,9 +291,6 @@ def _wait(feed: int, timeout: float | None) -> bool:
     """Wait until something is written to the pipe, or the time is over. Return False if the pipe was closed."""
     ready, _, _ = select.select([feed], [], [], timeout)
     return not ready or bool(os.read(feed, 1 << 16))
-
-
-# ── before something happens ────────────────────────────────────────────────────────────────────────────────────────
 
 
 async def ask_before(journal: Journal, event: str, run: str, message: str, branch: str = "") -> None:

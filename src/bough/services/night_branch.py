@@ -146,9 +146,6 @@ class NightBranch(Struct, frozen=True):
         return e.NightJoined(branch, commit, landed, left_out, why)
 
 
-# ── before a goal begins ─────────────────────────────────────────────────────────────────────────────────────────────
-
-
 async def find_touched(session: Session, backlog: Backlog, live: Iterable[str]) -> dict[str, Touched]:
     """Find the files that running goals have changed so far; empty if at most one goal is left to choose."""
     if sum(not item.taken and not item.dropped for item in backlog.items.values()) < 2:

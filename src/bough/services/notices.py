@@ -99,9 +99,6 @@ def sum_up(notices: Sequence[Notice], name: str, root: str) -> Notice:
     )
 
 
-# ── a run ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 async def _tell_run(journal: Journal, name: str, records: Sequence[e.Record], link: Link) -> Tellings:
     run, view = await journal.run(name), await journal.view(name)
     live = await journal.holder(name) is not None
@@ -150,9 +147,6 @@ def describe_waiting(name: str, waiting: Waiting) -> tuple[str, tuple[str, ...],
         case _:
             tests = "".join(f"\n- {one.test}" for one in waiting.tests)
             return f"{waiting.question}{tests}", ("yes", "no"), f"bough approve {name}{task}"
-
-
-# ── a list of goals ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 async def _is_listed(journal: Journal, run: Run, record: e.Record) -> bool:

@@ -293,9 +293,6 @@ def remember_run(project: "Project", run: Run, recorded: Callable[[e.Record], No
     return seen
 
 
-# ── goals ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def allow_goals(journal: Journal, name: str, entries: Mapping[str, GoalEntry], allowed: bool = True) -> None:
     """Store whether the person allows these goals of a backlog. Goals that they add or edit themselves are allowed;
     others are allowed or refused with `bough trust`."""

@@ -54,9 +54,6 @@ class LinkedQuestion(Struct, frozen=True):
     """A sentence that says how the question was settled; empty if it still waits."""
 
 
-# ── making and opening ──────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def make_token(root: Path, run: str, seq: int, until: float) -> str:
     named = f"{name_project(root)}.{run}.{seq}.{int(until)}"
     return f"{named}.{_seal(root, named)}"
@@ -108,9 +105,6 @@ def make_links(root: Path) -> Link:
         return ""
 
     return link
-
-
-# ── reading and answering ───────────────────────────────────────────────────────────────────────────────────────────
 
 
 async def _find(journal: Journal, run: str, seq: int) -> tuple[Waiting, WaitingView, bool]:

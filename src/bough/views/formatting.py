@@ -77,9 +77,6 @@ def escape_json(encoded: bytes) -> str:
     )
 
 
-# ── room on a line ──────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def count_cells(text: str) -> int:
     """Count the terminal columns that the text takes."""
     return len(text) if text.isascii() else sum(map(_cell_width, text))
@@ -108,9 +105,6 @@ def cut(text: str, room: int) -> str:
 def pad(text: str, room: int, right: bool = False) -> str:
     space = " " * (room - count_cells(text))
     return space + text if right else text + space
-
-
-# ── numbers ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def name_some(names: Sequence[str], most: int = 3) -> str:

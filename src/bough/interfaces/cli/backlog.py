@@ -75,9 +75,6 @@ def _collect(said: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in said.items() if value is not None and value != ()}
 
 
-# ── add, import ─────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 @command.command(
     "add", epilog=cli.format_example('bough backlog add "Fix the totals"', "bough backlog add --file goals.md")
 )
@@ -190,9 +187,6 @@ def _confirm_issues(issues: "Sequence[Issue]") -> bool:
     return click.confirm(f"Import {pluralize(len(issues), 'issue')} as goals?", default=False)
 
 
-# ── list, edit, drop, move ──────────────────────────────────────────────────────────────────────────────────────────
-
-
 @command.command("list", epilog=cli.format_example("bough backlog list", "bough backlog list --label ui --json"))
 @cli.option("--label", "L", "Only goals with one of these labels.", to="labels", multiple=True)
 @cli.flag("--proposed", "What agents proposed instead: none begins unless you accept it.")
@@ -285,9 +279,6 @@ async def edit(item: str, no_needs: bool, folder: Path, name: str, **said: Any) 
     if not fields:
         raise click.UsageError("pass an option for what to change, such as --goal or --check")
     click.echo((await OPERATIONS["edit_goal"].call(folder, name, {"goal": item, "fields": fields})).said)
-
-
-# ── report ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @command.command("report", epilog=cli.format_example("bough backlog report", "bough backlog report --html night.html"))

@@ -299,9 +299,6 @@ def handle_interrupts(stop: Stop) -> Iterator[None]:
             loop.remove_signal_handler(number)
 
 
-# ── the end ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 async def finish_run(session: Session, outcome: Outcome, *, apply: bool, as_json: bool) -> int:
     """Apply the work if wanted, print the summary, and return the exit status. If applying is refused, the error is
     raised after the summary, since the run itself is completed."""

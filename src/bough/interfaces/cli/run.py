@@ -267,9 +267,6 @@ class Dashboard:
             self._process = None
 
 
-# ── bough resume ────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 @cli.bough_command("bough resume", "bough resume amber-heron --rounds 80")
 @cli.run_argument
 @cli.option("--check", "CMD", "The command that proves the goal from now on.", default="")

@@ -55,9 +55,6 @@ def command(what: str, files: tuple[str, ...], folder: Path, pairs: tuple[str, .
     return _check([located(file, folder, root) for file in files] or found(root), root, as_json)
 
 
-# ── what is printed ─────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def _try_load(path: Path, root: Path, inputs: dict[str, str] | None) -> "Workflow | Sequence[Problem]":
     from bough.app.workflow_files import load_file
     from bough.core.errors import UsageError

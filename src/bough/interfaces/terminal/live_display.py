@@ -119,8 +119,6 @@ class LiveDisplay(Display):
         self._asking = False
         self._echo: Callable[[bool], None] = lambda on: None
 
-    # ── what it receives ────────────────────────────────────────────────────────────────────────────────────────────
-
     def announce(self, lines: list[Line], more: bool = False) -> None:
         self._painter.keep(lines if more else [*lines, []])
 
@@ -156,8 +154,6 @@ class LiveDisplay(Display):
 
     def waiting(self, text: str) -> None:
         self._waiting = f.one_line(text)
-
-    # ── drawing ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
     @contextlib.contextmanager
     def shown(self) -> Iterator[None]:

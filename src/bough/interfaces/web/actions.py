@@ -67,9 +67,6 @@ def _decode(name: str, body: bytes, kind: type[Any]) -> Any:
         raise UsageError(f"The request for `{name}` is invalid: {error}.") from None
 
 
-# ── a run ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 async def answer_linked(root: Path, token: str, text: str) -> str:
     """Answer the question whose link contains this token."""
     async with open_session(root) as opened:
@@ -90,9 +87,6 @@ async def resume(root: Path, run: str, *, model: str = "", rounds: Count = 0, co
     chosen = {"--model": model, "--rounds": rounds, "--max-cost": cost}
     own = await start_bough(root, "resume", run, *_list_options(chosen))
     return f"{run} resumed and halted again." if await own.has_ended() else f"{run} is running again."
-
-
-# ── the project ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @_action(OF_PROJECT)
@@ -193,9 +187,6 @@ async def trust(root: Path, *, wishes: dict[str, str], allow: bool) -> str:
         raise UsageError("The settings of this repository have changed meanwhile: look at them again.")
     answer_wishes(root, wishes, allowed=allow)
     return f"{'Allowed' if allow else 'Not allowed'}: {', '.join(wishes)}. It holds for runs that start now."
-
-
-# ── a list of goals ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @_action(OF_PROJECT)

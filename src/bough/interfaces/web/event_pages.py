@@ -108,9 +108,6 @@ def _shorten(value: Any, cut: dict[str, int], long: int, where: str = "") -> Any
     return value
 
 
-# ── why it was stuck ────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 async def load_ladder(run: LiveRun) -> list[Rung]:
     return build_ladder(await run.journal.store.read(run.view.name, kinds=e.list_named(build_ladder)))
 
@@ -141,9 +138,6 @@ def build_ladder(records: Sequence[e.Record]) -> list[Rung]:
 def _set_result(entry: Rung | None, words: str, at: float, *, helped: bool) -> None:
     if entry is not None and entry["came"] == "under way":
         entry.update({"helped": helped, "came": words, "after": round(at - entry["at"], 1)})
-
-
-# ── statistics ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 async def build_statistics(journal: Journal, names: Sequence[str]) -> Statistics:

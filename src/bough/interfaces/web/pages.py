@@ -62,9 +62,6 @@ def fill(shape: type[T], *sources: object, **own: Any) -> T:
     return cast("T", own)
 
 
-# ── runs ────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 async def build_project(project: str, root: Path) -> shapes.ProjectShape:
     """Build a project's page without its runs, with what its settings ask for and the person has not answered."""
     try:
@@ -211,9 +208,6 @@ def _step_to_dict(step: Step) -> shapes.PlanStep:
     }
 
 
-# ── the tree ────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def build_tree(run: LiveRun, start: int, limit: int) -> shapes.TreePart:
     """Build some of the tree's lines; the first part also has the order of all lines."""
     part = run.rows[start : start + limit]
@@ -260,9 +254,6 @@ def build_change(run: LiveRun, since: int) -> shapes.Change:
     return made
 
 
-# ── charts ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def build_charts(run: LiveRun, start: int, pixels: int) -> shapes.Charts:
     view, made = run.view, run.charts
     now = time.time() if run.holder else view.last_at
@@ -283,9 +274,6 @@ def build_charts(run: LiveRun, start: int, pixels: int) -> shapes.Charts:
         "limits": view.limits,
         "tests": thin_out(made.tests),
     }
-
-
-# ── one task ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def build_task(run: LiveRun, path: str) -> shapes.TaskPage:

@@ -117,9 +117,6 @@ class Query(Struct, frozen=True):
         return read_number(self.request, name, default, most)
 
 
-# ── a run ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 async def build_files(asked: Query) -> list[shapes.FileShape]:
     """Build the list of a task's changed files, with their line counts."""
     async with open_session(asked.root) as opened:
@@ -166,9 +163,6 @@ def show_run(build: Callable[[Query], Any]) -> Callable[[Request], Awaitable[Res
         return make_response(await made if isawaitable(made) else made)
 
     return get
-
-
-# ── a project ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 async def get_static(request: Request) -> Response:
@@ -221,9 +215,6 @@ async def get_stats(request: Request) -> Response:
     return make_response(await event_pages.build_statistics(lives.journal, await lives.names()))
 
 
-# ── live ────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 async def get_live(request: Request) -> Response:
     """Send changes of runs as they happen, on one connection for all windows of a browser. Each `follow` names a
     project, a run and the last event that the page knows: everything after it is sent, once."""
@@ -265,9 +256,6 @@ async def _follow(
         await said.put(None)  # The page then asks again, and gets the error.
 
 
-# ── acting ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 async def post_action(request: Request) -> Response:
     asked = request.path_params
     root = request.app.state.house.find_root(asked["project"])
@@ -300,9 +288,6 @@ async def _read_body(request: Request) -> bytes:
         if len(body) > LARGEST:
             raise HTTPException(413)
     return bytes(body)
-
-
-# ── all together ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 async def _handle_error(request: Request, error: Exception) -> Response:
