@@ -107,55 +107,37 @@ def describe_task(task: TaskView) -> str:
     return first_sentence(task.title) + why
 
 
+RUN_KEYS = """
+    run status summary exit_status holder goal folder models fallbacks started_at seconds limits spend applied question
+    held_commands until
+"""
+TASK_KEYS = """
+    path parent title state why halted attempt role worker repairs limits spend spend_with_subtasks tokens_by_role
+    verdict files rung trouble report commit tree started_at last_at
+"""
+NULLED = frozenset({"question", "until", "halted", "role", "worker", "rung", "report", "commit"})
+"""The keys whose value is null instead of empty."""
+
+
 def run_to_dict(run: RunView, standing: str, holder: str | None) -> dict[str, Any]:
-    return {
-        "run": run.name,
-        "status": standing,
-        "summary": run.summary,
-        "exit_status": run.exit_status,
-        "holder": holder,
-        "goal": run.goal,
-        "folder": run.folder,
-        "models": run.models,
-        "fallbacks": run.fallbacks,
-        "started_at": run.started_at,
-        "seconds": round(run.elapsed(), 3),
-        "limits": _struct_to_dict(run.limits),
-        "spend": _spend_to_dict(run.spend),
-        "applied": bool(run.applied),
-        "question": run.question or None,
-        "held_commands": list(run.held.values()),
-        "until": run.until or None,
-    }
+    own = {"run": run.name, "status": standing, "holder": holder, "spend": _spend_to_dict(run.spend)}
+    own |= {"seconds": round(run.elapsed(), 3), "applied": bool(run.applied), "held_commands": [*run.held.values()]}
+    return _pick(RUN_KEYS, run, own)
 
 
 def task_to_dict(row: TaskRow) -> dict[str, Any]:
-    task: TaskView = row.task
-    return {
-        "path": task.path,
-        "parent": parent_path(task.path),
-        "title": task.title,
-        "state": task.state.value,
-        "why": task.why,
-        "halted": task.halted or None,
-        "attempt": task.attempt,
-        "role": task.role or None,
-        "worker": task.worker or None,
-        "repairs": task.repairs,
-        "limits": _struct_to_dict(task.limits),
-        "spend": _spend_to_dict(row.spend),
-        "spend_with_subtasks": _spend_to_dict(row.subtree),
-        "tokens_by_role": task.tokens_by_role,
-        "verdict": task.verdict and _struct_to_dict(task.verdict),
-        "files": list(task.files),
-        "rung": task.rung or None,
-        "trouble": task.trouble and _struct_to_dict(task.trouble),
-        "report": task.report or None,
-        "commit": task.commit or None,
-        "tree": task.tree,
-        "started_at": task.started_at,
-        "last_at": task.last_at,
-    }
+    own = {"parent": parent_path(row.task.path), "spend": _spend_to_dict(row.spend)}
+    return _pick(TASK_KEYS, row.task, {**own, "spend_with_subtasks": _spend_to_dict(row.subtree)})
+
+
+def _pick(keys: str, view: RunView | TaskView, own: dict[str, Any]) -> dict[str, Any]:
+    """Return the values of these keys: the given ones (`own`), else the view's fields as plain data."""
+    made = {}
+    for key in keys.split():
+        value = own[key] if key in own else getattr(view, key)
+        value = _struct_to_dict(value) if isinstance(value, msgspec.Struct) else msgspec.to_builtins(value)
+        made[key] = value or None if key in NULLED else value
+    return made
 
 
 def _struct_to_dict(struct: msgspec.Struct) -> dict[str, Any]:
