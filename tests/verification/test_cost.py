@@ -126,7 +126,7 @@ def test_the_verdict_finds_a_checkout_that_is_filled(tmp_path: Path, monkeypatch
         reserved.append(task)
 
     monkeypatch.setattr(checkout, "fill", counted)
-    monkeypatch.setattr(checkout, "is_sure", lambda stamp, now: True)
+    monkeypatch.setattr(checkout.index, "is_sure", lambda stamp, now: True)
     monkeypatch.setattr(GitWorkspaces, "reserve", reserving)
     outcome, _ = play(Case(name="", does=["fix"]), tmp_path)
     assert outcome.completed and len(reserved) == 1

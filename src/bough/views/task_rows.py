@@ -120,9 +120,9 @@ NULLED = frozenset({"question", "until", "halted", "role", "worker", "rung", "re
 
 
 def run_to_dict(run: RunView, standing: str, holder: str | None) -> dict[str, Any]:
-    own = {"run": run.name, "status": standing, "holder": holder, "spend": _spend_to_dict(run.spend)}
-    own |= {"seconds": round(run.elapsed(), 3), "applied": bool(run.applied), "held_commands": [*run.held.values()]}
-    return _pick(RUN_KEYS, run, own)
+    now = {"status": standing, "holder": holder, "seconds": round(run.elapsed(), 3), "applied": bool(run.applied)}
+    told = {"run": run.name, "spend": _spend_to_dict(run.spend), "held_commands": [*run.held.values()]}
+    return _pick(RUN_KEYS, run, {**now, **told})
 
 
 def task_to_dict(row: TaskRow) -> dict[str, Any]:
