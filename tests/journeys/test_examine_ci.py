@@ -86,6 +86,10 @@ def test_a_right_request_is_proven_and_its_receipt_runs_without_a_key(meet: Meet
     assert status == 0 and told["status"] == "completed", said
     assert "### bough: proven" in (tmp_path / "summary").read_text()
     receipt = json.loads(Path(told["receipt"]).read_text())
+    # A change that is not there gets neither the verdict nor the receipt of an earlier one.
+    (tmp_path / "summary").write_text("")
+    status, told, said = act(ann, tmp_path, "0" * 40)
+    assert (status, told) == (2, {"run": "", "status": ""}) and not (tmp_path / "summary").read_text(), said
     # Somebody else's fork, without a key: without a receipt nothing is shown, and nothing refuted.
     for fail, fails in (("refuted", 0), ("unproven", 5), ("never", 0)):
         status, told, said = act(ann, tmp_path, base, MODEL="", FAIL=fail)
