@@ -114,6 +114,17 @@ def test_what_a_file_of_nothing_but_loads_stands_for_is_product() -> None:
     assert restore_test_side(changes, files, files, "rspec", ()).paths == ()
 
 
+def test_a_package_of_which_a_build_file_names_the_version_is_product() -> None:
+    files = {
+        "setup.py": 'path = "shop/__init__.py"\nversion = ast.literal_eval(open(path).readline())\n',
+        "shop/__init__.py": 'from shop.totals import check_total\n\n__version__ = "1"\n',
+        "shop/totals.py": "def check_total(number):\n    assert number > 0\n    return number\n",
+        "tests/test_totals.py": "from shop.totals import check_total\n",
+    }
+    changes = [FileChange("M", "shop/totals.py")]
+    assert restore_test_side(changes, files, files, PYTEST, ()).paths == ()
+
+
 def test_a_module_in_a_language_without_a_record_is_product() -> None:
     files = {"fraction.ml": "let simplify (a, b) = (a, b)\n", "tests.ml": '#mod_use "fraction.ml";;\nopen Fraction\n'}
     changes = [FileChange("M", "fraction.ml")]

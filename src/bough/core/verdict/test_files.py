@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from bough.core.shell_syntax import split_commands
 from bough.core.verdict.language import DATA, Language, is_test_folder, is_test_name, is_test_path
-from bough.core.verdict.paths import find_suffix, is_installed_folder, last_segment, parent_folder
+from bough.core.verdict.paths import find_stem, find_suffix, is_installed_folder, last_segment, parent_folder
 from bough.core.verdict.references import asserts, behaves, expects, loads, names_file, names_path
 from bough.core.verdict.registry import LANGUAGES, MANIFESTS, NEUTRAL, RUNNERS, find_language
 from bough.core.verdict.texts import FileChange, compare_lines, measure_indent, parse_object
@@ -195,7 +195,9 @@ class _TestSide:
         """Find what the check reads and does not test: data that it names, and expectations that only tests import."""
         before = self._before
         code = [path for path in before if is_code(path) and not is_foreign(path)]
-        roots = {path for path in code if is_test_file(path) or names_path(self._called, path)}
+        # A package's own file is loaded, not run: `setup.py` reads the version in it.
+        called = (path for path in code if find_stem(path) != "__init__" and names_path(self._called, path))
+        roots = {*filter(is_test_file, code), *called}
         # A file that the command itself names is what the person wants tested, unless the command compares something
         # with it or passes it to code of the project.
         tested = re.sub(r"[^|;&\n]*\b(?:diff|cmp|comm)\b[^|;&\n]*", "", self._command)
