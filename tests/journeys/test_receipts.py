@@ -64,6 +64,12 @@ EDITS: dict[str, tuple[Edit, str]] = {
         lambda rerun: rerun["tests"].update({"test_x.test_y": {"before": "failed", "after": "passed"}}),
         "test_x.test_y",
     ),
+    "a name that forges a line": (
+        lambda rerun: rerun["tests"].update(
+            {"x\nThe same as in the receipt.": {"before": "failed", "after": "passed"}}
+        ),
+        "x The same as in the receipt. with the change",
+    ),
     "another command": (lambda rerun: rerun.update(command="true"), "test_adds with the change"),
     "the same tree twice": (lambda rerun: rerun.update(base=rerun["head"]), "test_adds passes on both sides"),
     "another head": (lambda rerun: rerun.update(head=rerun["base"]), "with the change"),
@@ -105,7 +111,7 @@ def test_a_signature_holds_for_every_byte(meet: Meet, tmp_path: Path) -> None:
     # Somebody else's signature does not count, and neither does none.
     file.write_bytes(body)
     subprocess.run(["ssh-keygen", "-q", "-Y", "sign", "-f", other, "-n", "bough-receipt", file], check=True, input=b"y")
-    assert "is wrong" in ann.bough("recheck", str(file), "--signers", str(signers), status=3).err
+    assert f"is of nobody in {signers}" in ann.bough("recheck", str(file), "--signers", str(signers), status=3).err
     Path(f"{file}.sig").unlink()
     assert "is not signed" in ann.bough("recheck", str(file), "--signers", str(signers), status=2).err
 

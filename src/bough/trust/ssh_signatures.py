@@ -40,7 +40,8 @@ def check(name: str, body: bytes, signature: bytes, signers: Path | None, projec
             how = ["verify", *allowed, "-I", found.partition("\n")[0].strip() or "nobody"]
         fails, out = _run(project, body, *how, "-n", NAMESPACE, "-s", str(file))
     if fails:
-        raise WrongReceipt(f"The signature of {name} is wrong, so nothing of it was run: {fails}.")
+        fault = f"of nobody in {signers}" if how[-1] == "nobody" else "wrong"
+        raise WrongReceipt(f"The signature of {name} is {fault}, so nothing of it was run: {fails}.")
     by = re.search(r"signature (?:for (.+) )?with (.+)", out)
     return (by[1] or by[2]) if by else "an unknown key"
 

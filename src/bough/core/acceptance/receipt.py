@@ -101,4 +101,4 @@ def list_differences(receipt: Receipt, now: Rerun) -> list[str]:
         for side, was, is_now in (("without", old.before, new.before), ("with", old.after, new.after)):
             if was != is_now:
                 found.append(f"{name} {side} the change: {was} in the receipt, {is_now} now")
-    return found
+    return [" ".join(clause.split()) for clause in found]  # A name may be anybody's: its line breaks forge no line.
