@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bough.adapters.workspaces import checkout, checkout_watch
+from bough.adapters.workspaces import checkout, checkout_watch, file_index
 from bough.adapters.workspaces.git import GitWorkspaces
 from bough.adapters.workspaces.home import prepare_home
 from tests.adapters.checkouts import exactly
@@ -78,7 +78,7 @@ async def test_nothing_of_the_first_task_is_left(tmp_path: Path, monkeypatch: py
     workspaces = make(tmp_path)
     tree = await workspaces.take()
     # A checkout that takes longer to fill than the clock's tick is sure of its stamps; this one waits for it instead.
-    monkeypatch.setattr(checkout.index, "is_sure", lambda stamp, now: True)
+    monkeypatch.setattr(file_index, "is_sure", lambda stamp, now: True)
     first = await workspaces.open("run", "first", tree, "")
     fresh = contents(first.root)
     at_rest(first.root)
@@ -159,7 +159,7 @@ async def test_a_reserved_checkout_is_filled_once(tmp_path: Path, monkeypatch: p
         return fill(git, top, wanted, clock)
 
     monkeypatch.setattr(checkout, "fill", filling)
-    monkeypatch.setattr(checkout.index, "is_sure", lambda stamp, now: True)
+    monkeypatch.setattr(file_index, "is_sure", lambda stamp, now: True)
     reserving = asyncio.create_task(workspaces.reserve("run", "ready", tree))
     await asyncio.to_thread(began.wait)
     opening = asyncio.create_task(workspaces.open("run", "first", tree, ""))

@@ -11,7 +11,7 @@ import pytest
 
 from bough.adapters.sandboxes.process import ProcessSandbox
 from bough.adapters.verifiers import check_runner
-from bough.adapters.workspaces import checkout, checkout_watch
+from bough.adapters.workspaces import checkout, checkout_watch, file_index
 from bough.adapters.workspaces.git import GitWorkspaces
 from bough.core import events as e
 from bough.ports import Finished, Workspace
@@ -126,7 +126,7 @@ def test_the_verdict_finds_a_checkout_that_is_filled(tmp_path: Path, monkeypatch
         reserved.append(task)
 
     monkeypatch.setattr(checkout, "fill", counted)
-    monkeypatch.setattr(checkout.index, "is_sure", lambda stamp, now: True)
+    monkeypatch.setattr(file_index, "is_sure", lambda stamp, now: True)
     monkeypatch.setattr(GitWorkspaces, "reserve", reserving)
     outcome, _ = play(Case(name="", does=["fix"]), tmp_path)
     assert outcome.completed and len(reserved) == 1
