@@ -45,7 +45,7 @@ from bough.core.verdict.stated_commands import list_setups
 from bough.core.verdict.test_files import only_adds, restore_registration, restore_test_side
 from bough.core.verdict.texts import FileChange
 from bough.trust.files import Place
-from tests.sampling import sample
+from tests.sampling import in_turn, sample
 
 MOST = 2.0
 """Seconds of the processor for one reader and one text."""
@@ -228,6 +228,7 @@ FOLDERS = {
 }
 
 
+@in_turn
 @pytest.mark.parametrize("kind", FOLDERS)
 @pytest.mark.parametrize("tested", [True, False])
 def test_a_tree_of_thousands_of_projects_is_looked_at_within_seconds(kind: str, tested: bool) -> None:
@@ -244,6 +245,7 @@ def test_a_number_of_thousands_of_digits_is_a_literal_like_any_other() -> None:
         assert make_other_literal("number", text) not in ("", text)
 
 
+@in_turn
 def test_a_pattern_that_is_quadratic_is_found() -> None:
     import re
 

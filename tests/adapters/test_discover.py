@@ -17,7 +17,7 @@ from bough.core.verdict.discover import find_check
 from bough.core.verdict.languages.make import Make
 from bough.core.verdict.project_files import ProjectFiles
 from tests.adapters.finding import PYTEST_FILE, STEP, UNITTEST_FILE, find, found
-from tests.sampling import sample
+from tests.sampling import in_turn, sample
 
 ALL: dict[str, str] = {
     "tests/test_insert_line.py": PYTEST_FILE,
@@ -208,6 +208,7 @@ def test_a_target_with_odd_characters_is_quoted() -> None:
     assert found({"Makefile": "test-insert(line):\n"}, task="insert(line)").command == "make 'test-insert(line)'"
 
 
+@in_turn
 def test_a_large_workspace_is_looked_through_quickly() -> None:
     files = {f"pkg{n % 50}/mod{n}/file{n}.py": "" for n in range(20_000)}
     files["pkg1/pyproject.toml"] = ""

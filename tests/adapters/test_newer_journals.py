@@ -15,6 +15,7 @@ from bough.core.errors import NewerRun, StoreError
 from bough.core.ids import GOAL, RUN
 from tests.interfaces.journals import started, task_events, write_run
 from tests.interfaces.shell import bough
+from tests.sampling import in_turn
 
 OLD, NEW = "amber-heron", "birch-bear"
 
@@ -69,6 +70,7 @@ def test_a_layout_of_one_more_is_called_newer(project: Path) -> None:
         read(project, OLD)
 
 
+@in_turn
 @pytest.mark.parametrize("how", ["format", "event"])
 def test_a_run_that_cannot_be_skipped_over_is_called_newer_and_no_other(project: Path, how: str) -> None:
     if how == "format":

@@ -14,6 +14,7 @@ from bough.core.verdict.check_run import Progress, count_progress
 from bough.core.verdict.registry import make_readable, read_closing_lines, read_results
 from bough.core.verdict.rulings import describe_failure
 from bough.core.verdict.runner import ClosingLine
+from tests.sampling import in_turn
 
 RUNNERS = ["", *(runner.name for runner in registry.RUNNERS)]
 
@@ -182,6 +183,7 @@ def test_no_mixture_of_runners_lines_breaks_anything(lines: list[str], runner: s
         assert len(describe_failure(case)) <= 1_500
 
 
+@in_turn
 def test_long_outputs_are_read_in_time() -> None:
     nasty = ["a " * 2_000, "1 passed, " * 400, "=" * 4_000, "ok " * 1_000, "{" * 4_000, "    " * 1_000, "- # " * 1_000]
     started = time.process_time()
@@ -209,6 +211,7 @@ def test_what_programs_of_a_projects_own_say_at_their_end(output: str, counts: t
     assert (said and (said.passed, said.failed, said.skipped)) == counts
 
 
+@in_turn
 def test_a_long_output_is_read_from_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """Time and memory are bounded, however much a check prints; what a runner says last still counts."""
     seen: list[int] = []

@@ -19,6 +19,7 @@ from bough.core.verdict.registry import (
     recognise,
 )
 from bough.core.verdict.registry import narrow as rerun
+from tests.sampling import in_turn
 
 
 @dataclass(frozen=True)
@@ -131,6 +132,7 @@ PYTEST_OUTCOMES = {
 }
 
 
+@in_turn
 def test_pytest_reports_everything_although_it_was_told_to_stop_early(tmp_path: Path) -> None:
     folder = write(tmp_path / "work", PYTEST_SUITE)
     ran = run("python -m pytest", folder, tmp_path / "scratch")
@@ -148,6 +150,7 @@ def test_pytest_reports_everything_although_it_was_told_to_stop_early(tmp_path: 
     }
 
 
+@in_turn
 def test_pytest_below_make_reports_too_and_a_pipe_hides_nothing(tmp_path: Path) -> None:
     needs("make")
     folder = write(tmp_path / "work", PYTEST_SUITE)
@@ -157,6 +160,7 @@ def test_pytest_below_make_reports_too_and_a_pipe_hides_nothing(tmp_path: Path) 
     assert ran.report.failed == 7
 
 
+@in_turn
 def test_ids_do_not_depend_on_the_place_of_the_checkout(tmp_path: Path) -> None:
     suites = {
         "tests/test_a.py": "def test_x(): assert 0\n",
@@ -178,6 +182,7 @@ STRICT = {
 }
 
 
+@in_turn
 def test_pytest_with_strict_settings(tmp_path: Path) -> None:
     needs("make")
     folder = write(tmp_path / "work", STRICT)
@@ -188,6 +193,7 @@ def test_pytest_with_strict_settings(tmp_path: Path) -> None:
     assert has_refused(hidden.output, ["-o cache_dir=x"], ""), "so it is run again as it was written"
 
 
+@in_turn
 def test_no_tests_of_pytests_is_none_passed(tmp_path: Path) -> None:
     ran = run("python -m pytest", write(tmp_path / "work", {"a.py": ""}), tmp_path / "scratch")
     assert (ran.status, ran.report.passed, ran.report.failed, ran.report.cases) == (5, 0, 0, ())
@@ -294,6 +300,7 @@ NODE_OUTCOMES = {
 }
 
 
+@in_turn
 def test_node_reports_each_test_with_its_file(tmp_path: Path) -> None:
     needs("node")
     folder = write(tmp_path / "work", NODE_SUITE)
@@ -312,6 +319,7 @@ def test_node_reports_each_test_with_its_file(tmp_path: Path) -> None:
     assert ran_again["src/a.test.mjs::adds"] == "skipped"
 
 
+@in_turn
 def test_node_below_npm_reports_too(tmp_path: Path) -> None:
     needs("node", "npm")
     ran = run("npm test", write(tmp_path / "work", NODE_SUITE), tmp_path / "scratch", runner="node")
@@ -361,6 +369,7 @@ mod tests {
 }
 
 
+@in_turn
 def test_cargo_continues_and_names_its_tests(tmp_path: Path) -> None:
     needs("cargo", "rustc")
     folder = write(tmp_path / "work", CRATE)
@@ -384,6 +393,7 @@ def test_cargo_continues_and_names_its_tests(tmp_path: Path) -> None:
     assert (broken.report.how, broken.status) == ("exit status", 101), "it did not even compile"
 
 
+@in_turn
 def test_jest_and_vitest_get_their_arguments_through_npm(tmp_path: Path) -> None:
     """With stand-ins that print what they were given: the packages themselves are not installed here."""
     needs("node", "npm")
@@ -399,6 +409,7 @@ def test_jest_and_vitest_get_their_arguments_through_npm(tmp_path: Path) -> None
         assert f'["--ci","--json","--outputFile={tmp_path}/r 1.json"]' in output
 
 
+@in_turn
 def test_progress_of_real_runs(tmp_path: Path) -> None:
     needs("node")
 

@@ -52,6 +52,7 @@ def test_pytest_with_xdist(tmp_path: Path) -> None:
     assert b"2 passed" in said.output
 
 
+@in_turn
 def test_a_test_that_opens_a_loopback_server(tmp_path: Path) -> None:
     code = """
 import http.server, threading, urllib.request
@@ -85,6 +86,7 @@ if __name__ == "__main__":
     assert b"fine" in work(tmp_path, {"all.py": code}, f"{sys.executable} all.py").output
 
 
+@in_turn
 @needs("node")
 def test_node(tmp_path: Path) -> None:
     code = """
@@ -116,6 +118,7 @@ def test_git_and_archives(tmp_path: Path) -> None:
     work(tmp_path, {"file.txt": "x"}, line)
 
 
+@in_turn
 @pytest.mark.skipif(not reachable("pypi.org"), reason="no network here")
 def test_pip_installs_from_the_registries(tmp_path: Path) -> None:
     make = f"{sys.executable} -m venv --without-pip v; {sys.executable} -m pip --python v/bin/python install -q "
@@ -125,6 +128,7 @@ def test_pip_installs_from_the_registries(tmp_path: Path) -> None:
     assert b"1.17.0" in work(tmp_path, {}, line, "registries").output
 
 
+@in_turn
 @needs("npm")
 @pytest.mark.skipif(not reachable("registry.npmjs.org"), reason="no network here")
 def test_npm_installs_from_the_registries(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from bough.core.messages import Usage
 from bough.testing import ScriptedModel, call
 from tests.harness import CHECK, FIXED, make_project, run_to_end
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
@@ -63,6 +64,7 @@ def attributes(span: Any) -> dict[str, Any]:
     return {each.key: getattr(each.value, each.value.WhichOneof("value")) for each in span.attributes}
 
 
+@in_turn
 def test_a_run_is_one_trace_by_the_conventions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with collector() as (found, url):
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", url)
@@ -94,6 +96,7 @@ def test_a_run_is_one_trace_by_the_conventions(tmp_path: Path, monkeypatch: pyte
     assert all(span.end_time_unix_nano >= span.start_time_unix_nano for span in found.spans)
 
 
+@in_turn
 def test_content_is_sent_in_the_conventions_form_when_it_is_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -117,6 +120,7 @@ def test_content_is_sent_in_the_conventions_form_when_it_is_asked_for(
     assert attributes(found.named("run ")[0])["bough.goal"]
 
 
+@in_turn
 def test_a_collector_that_is_away_costs_a_run_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

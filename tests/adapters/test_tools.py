@@ -19,6 +19,7 @@ from bough.core.events import DoneClaimed, NoteKept, encode
 from bough.core.messages import Call
 from bough.core.rules import Rules
 from bough.ports import ToolResult, Tools
+from tests.sampling import in_turn
 
 TOOLS: Tools = WorkbenchTools(make_sandbox("auto", make_env(os.environ)))
 NAMES = ["read", "write", "edit", "search", "list", "bash", "note", "propose_goal", "dispute", "split", "done"]
@@ -193,6 +194,7 @@ def test_output_is_cleaned_of_what_terminals_want(raw_bytes: bytes, seen: str) -
     assert decode_output(raw_bytes) == seen
 
 
+@in_turn
 def test_cleaning_is_quick_whatever_comes() -> None:
     for piece in (b"\x1b[", b"\x1b]", b"a\r", b"\r", b"a\b", b"\x1bP", b"x" * 99 + b"\r", b"x"):
         decode_output(piece * (2_000_000 // len(piece)) + b"\n\r\x1b\b")

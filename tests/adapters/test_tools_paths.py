@@ -13,6 +13,7 @@ from bough.adapters.tools.tool import Refusal
 from bough.adapters.workspaces.plain_folder import PlainFolder, make_plain_folder
 from tests.adapters.test_sandbox import linux
 from tests.adapters.test_tools import use
+from tests.sampling import in_turn
 
 SECRET = "the person's own words"
 
@@ -172,6 +173,7 @@ def test_a_file_that_becomes_a_link_after_the_check_is_not_followed(checkout: Pl
     assert (outside / "secret.txt").read_text() == SECRET
 
 
+@in_turn
 @linux
 def test_swapping_a_folder_for_a_link_all_the_time_wins_nothing(checkout: PlainFolder, outside: Path) -> None:
     inside, link = checkout.root / "sub", checkout.root / "link"

@@ -24,6 +24,7 @@ from tests.adapters.git_projects import (
     take,
     write,
 )
+from tests.sampling import in_turn
 
 __all__ = ["git_settings"]
 
@@ -397,6 +398,7 @@ def test_large_file(tmp_path: Path) -> None:
     assert not list((root / ".bough" / "repo.git" / "objects" / "pack").glob("tmp_*"))
 
 
+@in_turn
 def test_two_takes_at_once(tmp_path: Path) -> None:
     root = project(tmp_path / "p", {f"d{i % 7}/f{i}": str(i) for i in range(100)})
     script = (

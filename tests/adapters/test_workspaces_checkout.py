@@ -252,6 +252,7 @@ def test_tracked_folder_is_not_shared(tmp_path: Path) -> None:
     with_task(root, body, link_ignored=True)
 
 
+@in_turn
 def test_a_task_that_ends_takes_no_folder_from_one_that_begins(tmp_path: Path) -> None:
     place, stop = tmp_path / "work" / "run", threading.Event()
 

@@ -113,6 +113,7 @@ def test_log_of_a_live_process_is_left_alone(tmp_path: Path) -> None:
     asyncio.run(go())
 
 
+@in_turn
 def test_long_log_is_packed_on_the_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(objects, "_LOG_LONGEST", 2000)
     root = project(tmp_path / "p", {"a.txt": "a", "b/c": "c"})

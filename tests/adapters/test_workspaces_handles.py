@@ -18,6 +18,7 @@ from bough.adapters.workspaces.surroundings import read_variables
 from bough.core.errors import SnapshotRefused, UsageError
 from bough.trust import handles
 from bough.trust.files import Place
+from tests.sampling import in_turn
 
 
 @pytest.fixture
@@ -55,6 +56,7 @@ def test_removing_a_tree_removes_links_and_not_what_they_point_to(top: Path, the
     assert not (top / "tree").exists() and (theirs / "inner/kept.txt").is_file()
 
 
+@in_turn
 def test_thousands_of_levels_are_removed(top: Path) -> None:
     script = "import os\nfor n in range(3000):\n    os.mkdir('d'); open('f', 'w').close(); os.chdir('d')\n"
     subprocess.run(["python3", "-c", script], cwd=top, check=True)

@@ -22,6 +22,7 @@ from tests.adapters.git_projects import (
     spaces,
     write,
 )
+from tests.sampling import in_turn
 
 
 def test_snapshot_sees_every_kind_of_change(tmp_path: Path) -> None:
@@ -257,6 +258,7 @@ def test_restore_of_a_file_that_the_person_ignores_since(tmp_path: Path) -> None
     with_task(root, body)
 
 
+@in_turn
 def test_many_new_files(tmp_path: Path) -> None:
     root = project(tmp_path / "p", FILES)
 

@@ -21,6 +21,7 @@ from bough.core.errors import ClaimHeld, StoreError, VersionConflict
 from bough.core.events import Record
 from bough.core.ids import GOAL
 from bough.ports import Store
+from tests.sampling import in_turn
 
 from ..postgres import new_schema
 from .stores import LEASE, PROMISES, Clock, Promise, fill, note, texts
@@ -87,6 +88,7 @@ async def play(store: Store, run: str, script: list[Move]) -> list[Record]:
     return kept
 
 
+@in_turn
 @every_store
 def test_any_interleaving_keeps_versions_gapless_and_seq_rising(
     kind: str, tmp_path_factory: pytest.TempPathFactory

@@ -13,6 +13,7 @@ from bough.core.backlog.state import Backlog, check_needs, evolve_backlog, fold_
 from bough.core.budget.limits import Spend
 from bough.core.errors import NotFound, UsageError
 from bough.core.ids import CONTROL
+from tests.sampling import in_turn
 
 
 class Story:
@@ -255,6 +256,7 @@ def test_needs_that_are_unknown_or_go_round_in_a_circle_are_refused() -> None:
     assert story.moves() == [Take("c")]
 
 
+@in_turn
 def test_a_long_chain_of_needs_is_no_deep_recursion() -> None:
     goals = [GoalEntry(f"g{n}", needs=(f"g{n - 1}",) if n else ()) for n in range(2000)]
     story = Story(*goals)

@@ -17,8 +17,10 @@ from bough.core.rules import Rules
 from bough.core.stuck.signals import StuckRules
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
+from tests.sampling import in_turn
 
 
+@in_turn
 def test_no_request_of_2200_rounds_exceeds_the_assumed_window() -> None:
     """The policies and the folds, round by round, with a model that reports neither its window nor its usage."""
     rules = Rules(ladder=LadderRules(task_rounds=10**6), stuck=StuckRules(patterns=()))

@@ -1,6 +1,7 @@
 """What a planner is shown of a large repository is chosen by the goal."""
 
 from bough.core.planning.prompt_values import outlined
+from tests.sampling import in_turn
 
 MANY = [f"services/part{n // 100:03}/unit{n % 100:02}/module{n:05}.py" for n in range(20_000)]
 PAYMENTS = [
@@ -33,6 +34,7 @@ def test_a_path_in_the_goal_counts_more_than_words() -> None:
     assert "services/part002/unit00/module00200.py" in about[:60]
 
 
+@in_turn
 def test_there_is_always_room() -> None:
     for goal in ("", "the", "module", "billing"):
         for limit in (500, 12_000):

@@ -25,6 +25,7 @@ from bough.core.stuck.marks import (
 )
 from bough.core.stuck.patterns import StuckMemory, observe_round, reset_memory
 from bough.core.stuck.signals import PATTERNS, Act, Signal, StuckRules, Turn
+from tests.sampling import in_turn
 
 RULES = StuckRules()
 
@@ -383,6 +384,7 @@ def busy(number: int) -> Turn:
     return turn(*(Act("search", json.dumps({"pattern": f"p{number}{n}"}), result, writes=n == 1) for n in range(3)))
 
 
+@in_turn
 def test_a_round_costs_the_same_at_400_as_at_10() -> None:
     memory, sizes, seconds = StuckMemory(), [], []
     for number in range(1, 401):

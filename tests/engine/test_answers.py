@@ -58,6 +58,7 @@ def answered(run: Told, cast: Court, text: str) -> Told:
     return asyncio.run(work())
 
 
+@in_turn
 def test_an_answer_is_no_requirement_and_the_second_one_counts_for_nothing(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     choices = app.Choices(model=ScriptedModel(stuck), ask_later=True, max_depth=0)
@@ -94,6 +95,7 @@ def test_the_first_ruling_on_a_command_is_the_one_that_is_recorded() -> None:
     assert [(each.says, each.by) for each in seen.answered] == [("do not run it: never", "anna")]
 
 
+@in_turn
 def test_a_message_is_in_the_first_request_of_an_agent_that_is_resumed(tmp_path: Path) -> None:
     """The process died while the model was asked: the same question is asked again, with what was said meanwhile."""
     fuse = Fuse()

@@ -21,6 +21,7 @@ from bough.services.backlog import add_goals, edit_goal, load_backlog, load_page
 from bough.services.night import NightObserver, NightPlan, work_through
 from bough.testing import ScriptedModel
 from tests.harness import git
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 
 pytestmark = [
@@ -82,6 +83,7 @@ class House:
         return {goal.name: (goal.kind, goal.why) for goal in page.goals}
 
 
+@in_turn
 async def test_every_goal_is_a_run_with_a_branch_and_needs_build_on_each_other(project: Path) -> None:
     async with open_session(project, create=True) as session:
         house = House(session)
@@ -102,6 +104,7 @@ async def test_every_goal_is_a_run_with_a_branch_and_needs_build_on_each_other(p
         assert page.exit_status == 3 and {goal.name: goal.added for goal in page.goals}["one"] == 2
 
 
+@in_turn
 async def test_branches_that_conflict_say_so_and_together_they_are_proven_or_left_out(project: Path) -> None:
     async with open_session(project, create=True) as session:
         house = House(session)
@@ -125,6 +128,7 @@ async def test_branches_that_conflict_say_so_and_together_they_are_proven_or_lef
             await house.night(together="night")
 
 
+@in_turn
 async def test_a_night_that_another_process_brings_together_stays_open_and_no_empty_one_follows(project: Path) -> None:
     async with open_session(project, create=True) as session:
         house = House(session)
@@ -138,6 +142,7 @@ async def test_a_night_that_another_process_brings_together_stays_open_and_no_em
         assert backlog.night == (await house.night()).night, "there is nothing to do: the page stays"
 
 
+@in_turn
 async def test_the_list_may_change_while_it_is_worked_on(project: Path) -> None:
     """A goal is dropped while it runs and another one added: the first is stopped, the second done the same night."""
     async with open_session(project, create=True) as session:
@@ -162,6 +167,7 @@ async def _hang(began: asyncio.Event) -> Answer:
     return Answer(calls=(Call("c", "bash", '{"command": "true"}'),))
 
 
+@in_turn
 async def test_a_stopped_night_goes_on_and_the_base_stays(project: Path) -> None:
     """The base branch moves under it: branches are made on the commit of the evening."""
     async with open_session(project, create=True) as session:
@@ -192,6 +198,7 @@ async def test_a_stopped_night_goes_on_and_the_base_stays(project: Path) -> None
         assert len(runs) == len(set(runs)) == 2
 
 
+@in_turn
 async def test_a_goal_that_was_given_up_is_tried_again_when_it_is_changed(project: Path) -> None:
     async with open_session(project, create=True) as session:
         house = House(session)
@@ -229,6 +236,7 @@ async def test_what_cannot_be_listed_is_refused_and_nothing_is_written(project: 
         assert list((await load_backlog(session)).items) == ["one", "b"]
 
 
+@in_turn
 async def test_a_removed_run_leaves_the_list_usable(project: Path) -> None:
     """A goal that needs it says so, and begins once the work is in the person's files; the others go on."""
     async with open_session(project, create=True) as session:
@@ -251,6 +259,7 @@ async def test_a_removed_run_leaves_the_list_usable(project: Path) -> None:
         assert (await house.kinds())["two"][0] == "proven"
 
 
+@in_turn
 async def test_a_branch_of_somebody_else_stays_as_it_is_and_another_name_is_said(project: Path) -> None:
     async with open_session(project, create=True) as session:
         house = House(session)
@@ -270,6 +279,7 @@ async def test_a_branch_of_somebody_else_stays_as_it_is_and_another_name_is_said
             assert git(project, "rev-parse", own) == git(project, "rev-parse", "main"), "it is the person's"
 
 
+@in_turn
 async def test_merging_does_not_wait_for_an_answer_and_begins_again_after_it(project: Path) -> None:
     """Nothing runs, and one goal has a question: the others are merged now, and again with the answered one."""
     async with open_session(project, create=True) as session:
@@ -302,6 +312,7 @@ async def test_merging_does_not_wait_for_an_answer_and_begins_again_after_it(pro
         assert backlog.night.joined.branch == "night" and git(project, "show", "night:three") == "3\n"
 
 
+@in_turn
 async def test_the_commit_of_the_evening_may_be_rewritten(project: Path) -> None:
     async with open_session(project, create=True) as session:
         house = House(session)

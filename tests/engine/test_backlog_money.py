@@ -18,6 +18,7 @@ from bough.services.backlog import edit_goal, load_backlog, load_page
 from bough.services.night import NightObserver
 from bough.testing import ScriptedModel
 from tests.engine.test_backlog import House, answer, project
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 from tests.web import journals
 
@@ -48,6 +49,7 @@ class Shop(House):
         return page.spend.cost
 
 
+@in_turn
 async def test_a_killed_night_with_a_budget_continues(project: Path) -> None:
     async with open_session(project, create=True) as session:
         shop = Shop(session)
@@ -71,6 +73,7 @@ async def test_a_killed_night_with_a_budget_continues(project: Path) -> None:
         assert [event.spend.cost for event in ended] == [approx(0.01 * shop.calls)]
 
 
+@in_turn
 async def test_changed_goals_do_not_spend_the_budget_twice(project: Path) -> None:
     """A person changes a goal again and again while the night works: every one of its runs counts."""
     async with open_session(project, create=True) as session:
@@ -94,6 +97,7 @@ async def test_changed_goals_do_not_spend_the_budget_twice(project: Path) -> Non
         assert spent == approx(0.01 * shop.calls) and 0.2 < spent < 0.32
 
 
+@in_turn
 async def test_totals_are_those_of_the_night_whatever_becomes_of_its_runs(project: Path) -> None:
     """Earlier nights are not counted in; dropped goals, first tries of changed goals and removed runs are."""
     async with open_session(project, create=True) as session:

@@ -11,7 +11,7 @@ import pytest
 from bough.app import Choices
 from tests.engine.libraries import look
 from tests.harness import git
-from tests.sampling import sample
+from tests.sampling import in_turn, sample
 
 OWN = 10.0
 """Seconds of bough's own time, without what the check itself takes."""
@@ -60,6 +60,7 @@ PROJECTS: dict[str, dict[str, bytes]] = {
 }
 
 
+@in_turn
 @pytest.mark.parametrize("kind", sample(PROJECTS, 3))
 def test_a_check_answers_within_seconds_of_its_own_time(tmp_path: Path, kind: str) -> None:
     for name, text in PROJECTS[kind].items():

@@ -104,6 +104,7 @@ def test_a_comment_is_not_completed_and_a_person_may_accept_it(tmp_path: Path) -
     assert bough(run.project, "verify", "--accept").status == 2, "it is completed now"
 
 
+@in_turn
 def test_a_case_that_fails_on_the_comment_is_never_completed(tmp_path: Path) -> None:
     run = carried(
         tmp_path,
@@ -113,6 +114,7 @@ def test_a_case_that_fails_on_the_comment_is_never_completed(tmp_path: Path) -> 
     assert [row.standing for row in build_table(run.journal.records).rows] == ["refuted"]
 
 
+@in_turn
 def test_the_right_change_costs_one_question(tmp_path: Path) -> None:
     builds = in_order(act("write", path="order.py", content=RAISES), DONE)
     run = carried(tmp_path, Court(builds, examiner=lambda asked: act("probe", probes=[probe(RED), probe(GREEN)])))
@@ -124,6 +126,7 @@ def test_the_right_change_costs_one_question(tmp_path: Path) -> None:
     assert "1 requirement: 1 proven" in report and "(2 of 2 cases)" in report
 
 
+@in_turn
 def test_one_wrong_case_is_dropped_alone(tmp_path: Path) -> None:
     wrong = "assert order({}) is None"
     contest = in_order(act("dispute", test="goal/probe-2", evidence="nobody asked for None"), DONE)
@@ -145,6 +148,7 @@ def test_what_only_the_authors_own_test_shows_is_not_proven(tmp_path: Path) -> N
     assert len(run.journal.of(e.Examined)) == 2, "asked once more, with the reason"
 
 
+@in_turn
 def test_documentation_is_completed_where_no_code_changed(tmp_path: Path) -> None:
     goal = build_goal_step("Explain order() in README.md.", check=CHECK)
     kinds = [{"begins": "Explain order() in README.md", "kind": "document"}]
@@ -183,6 +187,7 @@ STEPS = Step(
 )
 
 
+@in_turn
 @pytest.mark.parametrize("steps", [False, True])
 def test_after_the_last_done_everything_runs_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps: bool) -> None:
     """The check once, though a step, its merge and the goal need it, and at most once on a copy with broken product,
@@ -244,6 +249,7 @@ def by_check(acceptance_as_shipped: None, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("BOUGH_ACCEPTANCE_PROOF", "check")
 
 
+@in_turn
 @pytest.mark.usefixtures("by_check")
 def test_a_demand_while_a_step_runs_is_owned_by_it_and_reported(tmp_path: Path) -> None:
     place = project(tmp_path)
@@ -296,6 +302,7 @@ def test_a_demand_after_the_last_step_gets_a_small_step_of_its_own(tmp_path: Pat
     assert "c.txt" in run.tree["goal"].files
 
 
+@in_turn
 def test_a_reading_replaces_what_it_contradicts_and_a_person_undoes_that(tmp_path: Path) -> None:
     place = project(tmp_path)
     hears: list[str] = []

@@ -90,6 +90,7 @@ def test_a_suite_that_lacks_its_packages_does_not_give_way_to_a_few_tests(
     assert "The project's own set-up is `npm ci`" in journal.of(e.RunHalted)[0].message
 
 
+@in_turn
 @pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 def test_where_most_tests_lack_a_package_the_whole_cannot_run(library: Path) -> None:
     """The few that run anyway say nothing about the product."""
@@ -103,6 +104,7 @@ def test_where_most_tests_lack_a_package_the_whole_cannot_run(library: Path) -> 
     assert "only_here is not installed" in journal.of(e.RunHalted)[0].message
 
 
+@in_turn
 @pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 def test_a_check_runs_now_and_the_last_one_can_be_looked_up(tmp_path: Path) -> None:
     root, flag = tmp_path / "p", tmp_path / "flag"
@@ -167,6 +169,7 @@ def test_the_way_to_a_program_can_be_typed_here(
 GEMS = ProjectFacts({"gems.rb": 'gem "bake"'}, ["gems.rb", "a.rb"])
 
 
+@in_turn
 def test_advice_names_a_service_and_a_version_as_they_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "getservbyport", {5432: "postgresql"}.__getitem__)
     none = ProjectFacts({}, [])
@@ -213,6 +216,7 @@ def test_what_debian_has_is_named_by_its_package(tmp_path: Path, monkeypatch: py
     assert "apt-get" not in advise("/usr/bin/ld: cannot find -lold: No such file")
 
 
+@in_turn
 @pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 def test_a_candidate_of_which_all_fails_does_not_replace_one_that_lacks_something(tmp_path: Path) -> None:
     (tmp_path / "Makefile").write_text('test:\n\t@echo "Can\'t locate Class/Accessor.pm in @INC"; exit 2\n')
@@ -279,6 +283,7 @@ def test_what_a_project_installs_for_itself_is_not_taken_from_the_system(
     assert "`--network allow:github.com`" in given.for_missing(Missing("network", "github.com"), ProjectFacts({}, []))
 
 
+@in_turn
 @pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 def test_a_package_that_is_installed_from_beside_the_project_is_named_for_what_it_is(
     library: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch

@@ -23,6 +23,7 @@ pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agen
 __all__ = ["library"]
 
 
+@in_turn
 def test_an_ignored_environment_is_used(library: Path) -> None:
     environment(library)
     outcome, journal = run_to_end(library, DONE, goal="Write NOTES.txt.", check=None)
@@ -34,6 +35,7 @@ def test_an_ignored_environment_is_used(library: Path) -> None:
     assert records.index(e.BaseChecked) < records.index(e.RoundStarted)
 
 
+@in_turn
 def test_what_is_missing_halts_before_anything_is_spent(library: Path) -> None:
     packages = environment(library)
     (packages / "only_here.py").unlink()
@@ -51,6 +53,7 @@ def test_what_is_missing_halts_before_anything_is_spent(library: Path) -> None:
     assert ".venv/bin/python -m pip install only_here" in halt.message
 
 
+@in_turn
 def test_a_mistyped_check_is_not_a_bug(library: Path) -> None:
     environment(library)
     outcome, journal = run_to_end(library, DONE, goal="Write NOTES.txt.", check="pytst -q")
@@ -68,6 +71,7 @@ def test_a_module_that_the_work_will_write_is_not_missing(library: Path) -> None
     assert journal.of(e.BaseChecked)[0].failed == 1
 
 
+@in_turn
 def test_files_variables_and_a_set_up_come_along(library: Path) -> None:
     environment(library)
     (library / ".env").write_text("# secret\nexport GREETING='hello there'\n")
@@ -133,6 +137,7 @@ def test_a_red_suite_is_usable_when_the_person_says_so(library: Path) -> None:
     assert not outcome.completed and journal.of(e.CheckFinished)[-1].verdict.ruling == "failed", "it is a new failure"
 
 
+@in_turn
 def test_the_check_can_be_replaced_on_the_way_and_afterwards(library: Path) -> None:
     environment(library)
     first, _ = run_to_end(library, DONE, goal="Write NOTES.txt.", check="pytst")
@@ -171,6 +176,7 @@ def test_a_package_of_the_monorepo_is_the_checkouts_own(library: Path) -> None:
     assert journal.of(e.BaseChecked)[0].command == "cd app && ../.venv/bin/python -m pytest"
 
 
+@in_turn
 def test_a_command_that_only_the_end_of_a_check_needs_is_not_hunted(library: Path) -> None:
     """The tests fail at the base, so nobody knows yet that the linter after them is missing."""
     environment(library)
@@ -224,6 +230,7 @@ def test_single_tests_that_cannot_run_are_set_aside(library: Path) -> None:
     assert not outcome.completed and journal.of(e.CheckFinished)[0].verdict.ruling == "failed"
 
 
+@in_turn
 def test_a_running_service_that_commands_cannot_reach_is_said_to_run(library: Path) -> None:
     environment(library)
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -271,6 +278,7 @@ def test_what_was_compiled_in_place_comes_along_while_it_fits(library: Path) -> 
     assert not outcome.completed, "it was built from other sources"
 
 
+@in_turn
 @pytest.mark.parametrize("sandbox", ["auto", "landlock", "none"])
 def test_no_file_of_the_persons_is_above_a_checkout(library: Path, sandbox: Mode) -> None:
     """A manifest without a section for the runner sends it further up."""
@@ -289,6 +297,7 @@ def test_no_file_of_the_persons_is_above_a_checkout(library: Path, sandbox: Mode
     assert (found.passed, found.failed) == (2, 0), found.said
 
 
+@in_turn
 def test_the_command_as_the_person_types_it_counts(tmp_path: Path) -> None:
     """What bough adds to see single tests may be what a test cannot stand."""
     root = tmp_path / "p"

@@ -120,6 +120,7 @@ def test_a_probe_that_fails_goes_to_a_bug_hunter_and_the_work_is_done_once_it_pa
     assert not list(run.project.glob("**/work/*/*")), "no checkout is left behind"
 
 
+@in_turn
 def test_probes_run_at_once_and_one_that_fails_once_more_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first one ends only after the second began."""
     run, both, under_way, begun = ProcessSandbox.run, asyncio.Event(), list[str](), list[tuple[str, int]]()
@@ -144,6 +145,7 @@ def test_probes_run_at_once_and_one_that_fails_once_more_alone(tmp_path: Path, m
     assert again == first and alone == 1, "the one that fails"
 
 
+@in_turn
 def test_the_builder_does_not_see_the_probes_and_the_examiner_sees_the_change(tmp_path: Path) -> None:
     court = Court(BUILDER, prober=REPAIR)
     carried(tmp_path, court)
@@ -157,6 +159,7 @@ def test_the_builder_does_not_see_the_probes_and_the_examiner_sees_the_change(tm
     assert "test_max" in examiner.brief, "names of the author's tests"
 
 
+@in_turn
 def test_the_examiner_sees_what_changed_where_nothing_looks_like_an_interface(tmp_path: Path) -> None:
     licence, lines = "# All rights reserved.\n" * 20, [f"echo {n}\n" for n in range(3_000)]
     project = make_project(tmp_path / "p")
@@ -174,6 +177,7 @@ def test_the_examiner_sees_what_changed_where_nothing_looks_like_an_interface(tm
     assert re.sub(HEAD, "", f"#!/bin/sh\n{licence}/* MIT */\n\nimport unittest # 1\n") == "import unittest # 1\n"
 
 
+@in_turn
 def test_a_probe_that_does_not_parse_is_asked_for_once_more_and_refutes_nothing(tmp_path: Path) -> None:
     """The line that does not parse is shown with its `assert`: it was taken for a failing one."""
     slip = FIRST | {"text": FIRST["text"].replace("assert argmax(", "assert == argmax(")}
@@ -186,6 +190,7 @@ def test_a_probe_that_does_not_parse_is_asked_for_once_more_and_refutes_nothing(
     assert run.outcome.status == "completed" and "test_failed" not in run.states(), run.outcome.summary
 
 
+@in_turn
 def test_what_nothing_asks_is_not_run_and_what_is_broken_shows_nothing(tmp_path: Path) -> None:
     court = Court(ABLE)
     court.examiner = lambda asked: act("probe", probes=[UNASKED, BROKEN, FIRST, EMPTY], notes=["no docs"])
@@ -198,6 +203,7 @@ def test_what_nothing_asks_is_not_run_and_what_is_broken_shows_nothing(tmp_path:
     assert "passed" not in {r.outcome for r in finished.before}, "on the files as they were"
 
 
+@in_turn
 @pytest.mark.parametrize("demanded", [True, False])
 def test_a_contested_probe_is_ruled_on_by_quoting_the_goal(tmp_path: Path, demanded: bool) -> None:
     contest = in_order(act("dispute", test="goal/probe-1", evidence="None is not spoken of"), DONE)
@@ -219,6 +225,7 @@ def test_a_contested_probe_is_ruled_on_by_quoting_the_goal(tmp_path: Path, deman
     assert demanded or "None counts as smallest. (dropped by a judge: it is so)" in again[0]
 
 
+@in_turn
 def test_a_judge_without_a_quote_upholds_nothing(tmp_path: Path) -> None:
     contest = in_order(act("dispute", test="goal/probe-1", evidence="None is not spoken of"), DONE)
     court = Court(ABLE, prober=contest)
@@ -269,6 +276,7 @@ def test_never_means_never_and_always_always(tmp_path: Path) -> None:
     assert run.outcome.status == "completed" and run.outcome.spend.rounds == 3
 
 
+@in_turn
 def test_examining_keeps_to_its_share(tmp_path: Path) -> None:
     court = Court(ABLE)
     court.examiner = lambda asked: act("probe", nothing=1)

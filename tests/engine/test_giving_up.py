@@ -29,6 +29,7 @@ from tests.wire import WireModel
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
 
+@in_turn
 def test_one_that_never_recovers_ends_with_a_report_and_its_work_on_the_branch(tmp_path: Path) -> None:
     """Through the command line, as a person sees it."""
     project = project_in(tmp_path)
@@ -62,6 +63,7 @@ def test_one_that_never_recovers_ends_with_a_report_and_its_work_on_the_branch(t
     assert bough(project, "status", "--json").json["task"]["report"] == report
 
 
+@in_turn
 def test_the_report_is_what_a_run_prints_at_its_end(tmp_path: Path) -> None:
     with WireModel(Cast(circular_tools)) as wire:
         said = bough(project_in(tmp_path), *run_args(wire.base_url, "--flat", "--max-depth", "0"))
@@ -114,6 +116,7 @@ def test_dead_ends_reach_later_attempts_siblings_and_planners(tmp_path: Path) ->
     assert notes
 
 
+@in_turn
 def test_dead_ends_reach_the_bug_hunter_and_the_decomposer(tmp_path: Path) -> None:
     noting = in_order(act("note", kind="dead_end", text="operator.sub is no help"), DONE)
     cast = Cast(noting, dict(DEFAULT_STEPS), hunter=in_order(act("read", path="calc.py"), DONE))

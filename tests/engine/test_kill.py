@@ -86,6 +86,7 @@ async def outcome_of(project: Path) -> Outcome:
         return await session.outcome("test-run")
 
 
+@in_turn
 @pytest.mark.parametrize("seed", sample(range(4), 2))
 def test_killed_at_random_times_over_and_over(tmp_path: Path, seed: int) -> None:
     project, chance = make_project(tmp_path / "p"), random.Random(seed)
@@ -133,6 +134,7 @@ def test_a_second_resume_of_a_live_run_is_refused_and_names_the_holder(tmp_path:
     asyncio.run(both())
 
 
+@in_turn
 def test_a_dead_holders_lease_is_taken_over_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody waits for the lease, which is an hour here, longer than a test may take."""
     monkeypatch.setenv("BOUGH_LIMITS_LEASE", "3600")

@@ -16,7 +16,7 @@ from tests.engine.cast import (
     until,
 )
 from tests.engine.telling import project_in, told
-from tests.sampling import sample
+from tests.sampling import in_turn, sample
 from tests.shipped import AGENT_ONLY
 
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
@@ -45,6 +45,7 @@ def test_a_word_is_enough(tmp_path: Path, pattern: str) -> None:
     assert all(line in message.text for line in signal.signal.evidence)
 
 
+@in_turn
 @pytest.mark.parametrize("pattern", sample([pattern for pattern, rungs in LEFT_AT.items() if "prune" in rungs], 3))
 def test_a_fresh_look_is_enough(tmp_path: Path, pattern: str) -> None:
     run = told(project_in(tmp_path), Cast(until(lambda asked: asked.afresh, WAYS[pattern], FIX)))
@@ -57,6 +58,7 @@ def test_a_fresh_look_is_enough(tmp_path: Path, pattern: str) -> None:
     assert run.states() == ["in_progress", "testing", "completed"]
 
 
+@in_turn
 @pytest.mark.parametrize("pattern", ["repeated_error", "oscillation"])
 def test_what_keeps_failing_is_noted_for_the_next_agent(tmp_path: Path, pattern: str) -> None:
     run = told(project_in(tmp_path), Cast(until(lambda asked: asked.afresh, WAYS[pattern], FIX)))
@@ -69,6 +71,7 @@ def test_what_keeps_failing_is_noted_for_the_next_agent(tmp_path: Path, pattern:
     assert climbed.rung == "prune" and "too big" not in climbed.reason
 
 
+@in_turn
 @pytest.mark.parametrize("pattern", sample([pattern for pattern, rungs in LEFT_AT.items() if "decompose" in rungs], 3))
 def test_smaller_steps_are_enough(tmp_path: Path, pattern: str) -> None:
     run = told(project_in(tmp_path), Cast(WAYS[pattern], dict(DEFAULT_STEPS)))

@@ -40,6 +40,7 @@ def test_a_goal_is_completed_by_its_check_and_by_nothing_else(tmp_path: Path) ->
     assert (project / "calc.py").read_text() == CALC, "the person's tree stays as it was until `apply`"
 
 
+@in_turn
 def test_the_verdict_goes_against_a_false_claim_and_a_fresh_bug_hunter_repairs(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     model = ScriptedModel(
@@ -76,6 +77,7 @@ def test_without_a_check_it_is_finished_and_not_proven(tmp_path: Path) -> None:
     assert [a.role for a in journal.of(e.AttemptStarted)] == ["builder", "test_writer"]
 
 
+@in_turn
 def test_without_a_check_the_projects_own_tests_are_found(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     outcome, journal = run_to_end(project, [FIX, DONE], check=None)
@@ -85,6 +87,7 @@ def test_without_a_check_the_projects_own_tests_are_found(tmp_path: Path) -> Non
     assert started.found
 
 
+@in_turn
 @pytest.mark.parametrize(
     ("answer", "told"),
     sample(
@@ -206,6 +209,7 @@ def test_money_and_tokens_are_limits_too(tmp_path: Path) -> None:
     assert "1.0 US dollars" in outcome.summary
 
 
+@in_turn
 def test_reading_calls_of_a_round_run_at_once_and_writing_ones_in_order(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     both = combine_answers(
@@ -224,6 +228,7 @@ def test_reading_calls_of_a_round_run_at_once_and_writing_ones_in_order(tmp_path
     assert [bool(result.tree) for result in results] == [False, False, True, True, False]
 
 
+@in_turn
 def test_a_call_that_only_reads_is_written_with_its_result_or_shown_as_running(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -245,6 +250,7 @@ def test_a_call_that_only_reads_is_written_with_its_result_or_shown_as_running(
     ]
 
 
+@in_turn
 def test_a_read_that_a_crash_cut_off_runs_again(tmp_path: Path) -> None:
     project, fuse = make_project(tmp_path / "p"), Fuse()
     asyncio.run(begin(make_project(tmp_path / "q"), ScriptedModel([READ, FIX, DONE]), fuse=fuse))
@@ -256,6 +262,7 @@ def test_a_read_that_a_crash_cut_off_runs_again(tmp_path: Path) -> None:
     assert outcome.completed and not first.interrupted and "a - b" in first.output
 
 
+@in_turn
 def test_what_a_check_leaves_behind_is_not_work(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     outcome, _ = run_to_end(project, [FIX, DONE], check="touch rubbish.txt && grep -q 'a + b' calc.py")
@@ -263,6 +270,7 @@ def test_what_a_check_leaves_behind_is_not_work(tmp_path: Path) -> None:
     assert outcome.tree[0].files == ("calc.py",)
 
 
+@in_turn
 def test_the_repository_speaks_through_agents_md(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     (project / "AGENTS.md").write_text("Use tabs {everywhere}.\n")
@@ -270,6 +278,7 @@ def test_the_repository_speaks_through_agents_md(tmp_path: Path) -> None:
     assert "Use tabs {everywhere}." in journal.of(e.AttemptStarted)[0].system
 
 
+@in_turn
 def test_long_output_is_cut_for_the_model_and_kept_whole(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     _, journal = run_to_end(project, [call("bash", command="seq 1 100000"), FIX, DONE])
@@ -278,12 +287,14 @@ def test_long_output_is_cut_for_the_model_and_kept_whole(tmp_path: Path) -> None
     assert result.blob
 
 
+@in_turn
 def test_works_in_a_plain_folder(tmp_path: Path) -> None:
     plain = make_project(tmp_path / "plain", repository=False)
     outcome, _ = run_to_end(plain, [FIX, DONE])
     assert outcome.completed
 
 
+@in_turn
 @pytest.mark.parametrize("folder", ["part", ".github"])
 def test_works_in_the_folder_where_the_person_stands(tmp_path: Path, folder: str) -> None:
     make_project(tmp_path / "top" / folder, repository=False)
@@ -293,6 +304,7 @@ def test_works_in_the_folder_where_the_person_stands(tmp_path: Path, folder: str
     assert outcome.tree[0].files == (f"{folder}/calc.py",)
 
 
+@in_turn
 def test_apply_brings_it_into_the_persons_tree(tmp_path: Path) -> None:
     import asyncio
 
@@ -308,6 +320,7 @@ def test_apply_brings_it_into_the_persons_tree(tmp_path: Path) -> None:
     assert git(project, "status", "--porcelain") == " M calc.py\n"
 
 
+@in_turn
 def test_an_editable_install_does_not_hide_the_workspaces_own_sources(tmp_path: Path) -> None:
     """A virtual environment in the project, with the project installed as editable, is the usual thing."""
     project = tmp_path / "p"

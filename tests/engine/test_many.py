@@ -14,6 +14,7 @@ from bough.core.messages import Answer, Prompt
 from bough.core.planning.plan import Plan
 from bough.testing import ScriptedModel, call
 from tests.harness import by_progress, git
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 from tests.wire import Reply, Status, WireModel
 
@@ -95,6 +96,7 @@ def test_one_refusal_slows_all_agents_and_they_come_back_gradually(tmp_path: Pat
     assert any("asks to slow down" in text for text in said)
 
 
+@in_turn
 def test_checks_take_turns_however_many_agents_there_are(tmp_path: Path) -> None:
     project, taken, collided = make_project(tmp_path / "p"), tmp_path / "taken", tmp_path / "collided"
     alone = f"mkdir {taken} || {{ touch {collided}; exit 1; }}; sleep 0.1; rmdir {taken}"

@@ -98,6 +98,7 @@ def test_renames_survive_edits_of_the_old_names(tmp_path: Path, monkeypatch: pyt
     assert set(agents.asked) == set(does), "nobody was asked to merge"
 
 
+@in_turn
 def test_a_lock_file_that_both_changed_is_a_conflict_without_markers(tmp_path: Path) -> None:
     """Whoever resolves it is told the command that makes it."""
     project = make_project(tmp_path / "p", wants="a\n")
@@ -122,6 +123,7 @@ def test_a_lock_file_that_both_changed_is_a_conflict_without_markers(tmp_path: P
     assert any("Regenerate it with `uv lock`" in brief and "<<<<" not in brief for brief in briefs)
 
 
+@in_turn
 def test_a_ready_step_says_for_whom_it_waits(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p", text=LINES)
     goal = both(
@@ -174,6 +176,7 @@ def test_a_timeline_shows_how_long_a_finished_step_waits_for_its_turn() -> None:
 SLOW = "sleep 0.5 && "
 
 
+@in_turn
 def test_the_next_step_is_proven_while_the_one_before_it_still_is(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     names = ("a", "b", "c", "d")
@@ -190,6 +193,7 @@ def test_the_next_step_is_proven_while_the_one_before_it_still_is(tmp_path: Path
     assert not left_behind(project)
 
 
+@in_turn
 def test_what_was_proven_ahead_is_thrown_away_when_the_one_before_does_not_land(tmp_path: Path) -> None:
     """`b` does not hold beside `a`; what `c` was proven on never comes to be."""
     project = make_project(tmp_path / "p")

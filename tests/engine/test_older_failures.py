@@ -10,6 +10,7 @@ from bough.core import events as e
 from bough.core.acceptance.requirements import speaks_of
 from tests.engine.libraries import DONE
 from tests.harness import git, run_to_end
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 
 FAILS = "test_invoice.py::TestInvoice::test_total\nAssertionError: 3 != 4\n    self.assertEqual(invoice.total(1, 2), 4)"
@@ -31,6 +32,7 @@ def test_a_goal_speaks_of_a_failure_in_doubt(goal: str, speaks: bool) -> None:
     assert speaks_of(goal, [FAILS]) is speaks
 
 
+@in_turn
 @pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 def test_older_failures_are_named_and_not_hunted(tmp_path: Path) -> None:
     (tmp_path / "invoice.py").write_text("def total(a, b):\n    return a + b\n")

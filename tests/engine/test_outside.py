@@ -108,6 +108,7 @@ def test_an_agent_that_loops_is_nudged_and_one_that_leaves_its_workspace_is_conf
     assert (project / "calc.py").read_text() == before and not (tmp_path / "out").exists()
 
 
+@in_turn
 def test_one_that_ignores_its_budget_is_cut_off(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     busy = [{"run": f"echo {n} >> log; (sleep 60 >/dev/null 2>&1 &)"} for n in range(30)]
@@ -154,6 +155,7 @@ def _running(words: str) -> bool:
     return False
 
 
+@in_turn
 def test_a_plan_names_agents_of_the_person_and_no_programs(tmp_path: Path) -> None:
     """A workflow is a repository's file: the folder of a program that it names must not become readable."""
     project, own = make_project(tmp_path / "p"), tmp_path / "home" / "private" / "tool"

@@ -42,6 +42,7 @@ from tests.shipped import AGENT_ONLY
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
 
+@in_turn
 def test_ready_steps_are_at_work_at_the_same_time_each_in_its_own_workspace(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     agents = Agents(a=writes("a"), b=writes("b"))
@@ -64,6 +65,7 @@ def test_ready_steps_are_at_work_at_the_same_time_each_in_its_own_workspace(tmp_
     assert not left_behind(project)
 
 
+@in_turn
 def test_an_old_git_is_refused_for_more_than_one_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     project, old = make_project(tmp_path / "p"), tmp_path / "bin" / "git"
     old.parent.mkdir()
@@ -102,6 +104,7 @@ def test_no_more_at_once_than_jobs(tmp_path: Path) -> None:
         assert len(running) <= 2
 
 
+@in_turn
 def test_edits_of_one_file_that_do_not_meet_are_merged(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p", text=LINES)
     goal = both(step("a", "grep -q ONE text.txt"), step("b", "grep -q SEVEN text.txt"))
@@ -128,6 +131,7 @@ def conflict(project: Path, merge: Says) -> tuple[Outcome, Journal]:
     return a_first(project, goal, agents)
 
 
+@in_turn
 def test_a_conflict_becomes_a_subtask_of_the_step_that_came_later(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p", text=LINES)
     resolved = call("bash", command="git show ours:text.txt | sed 's/A one/A B one/' > text.txt")
@@ -146,6 +150,7 @@ def test_a_conflict_becomes_a_subtask_of_the_step_that_came_later(tmp_path: Path
     assert not left_behind(project)
 
 
+@in_turn
 def test_markers_that_are_left_fail_before_any_check(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p", text=LINES)
     half = call("edit", path="text.txt", old="<<<<<<< ours\n", new="")
@@ -164,6 +169,7 @@ def test_markers_that_are_left_fail_before_any_check(tmp_path: Path) -> None:
     assert "text.txt:6" in verdicts[0].reason and not verdicts[0].command, "no check was run"
 
 
+@in_turn
 def test_additions_at_one_place_need_no_model(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p", text=LINES)
     goal = both(step("a", "grep -q ^a text.txt"), step("b", "grep -q ^b text.txt"))
@@ -176,6 +182,7 @@ def test_additions_at_one_place_need_no_model(tmp_path: Path) -> None:
     assert set(agents.asked) == {"a", "b"}
 
 
+@in_turn
 def test_when_both_additions_fail_together_an_agent_decides(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p", text=LINES)
     last = step("b", "tail -n 1 text.txt | grep -q b && ! grep -q ^a text.txt || grep -q '^b a' text.txt")
@@ -223,6 +230,7 @@ def test_a_merge_that_loses_a_test_fails_and_says_whose_it_was(tmp_path: Path) -
     assert settled.cases == verdicts[-1].cases and "2 tests" in settled.verdict, "the verdict of after the merge"
 
 
+@in_turn
 def test_what_others_proved_holds_after_the_merge_too(tmp_path: Path) -> None:
     """Disjoint files and each its own check; what `b` did breaks what `a` has proven."""
     project = make_project(tmp_path / "p")
@@ -236,6 +244,7 @@ def test_what_others_proved_holds_after_the_merge_too(tmp_path: Path) -> None:
     assert files_of(project, outcome) == {"a.txt", "b.txt", "both.txt"}
 
 
+@in_turn
 def test_a_check_that_fails_at_the_merged_head_becomes_one_too(tmp_path: Path) -> None:
     """Disjoint files, so nothing conflicts; but the two together break what `b` proves."""
     project = make_project(tmp_path / "p")
@@ -248,6 +257,7 @@ def test_a_check_that_fails_at_the_merged_head_becomes_one_too(tmp_path: Path) -
     assert [m.verdict.ruling for m in journal.of(e.ChildMerged) if m.verdict] == ["failed"]
 
 
+@in_turn
 def test_a_merge_that_cannot_be_solved_blocks_the_later_step_and_keeps_the_earlier_work(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p", text=LINES)
     outcome, _ = conflict(project, lambda prompt: DONE)
@@ -258,6 +268,7 @@ def test_a_merge_that_cannot_be_solved_blocks_the_later_step_and_keeps_the_earli
     assert not left_behind(project)
 
 
+@in_turn
 def test_a_failing_step_never_takes_the_others_finished_work_with_it(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     agents = Agents(a=lambda prompt: DONE, b=writes("b"), c=writes("c"))
@@ -268,6 +279,7 @@ def test_a_failing_step_never_takes_the_others_finished_work_with_it(tmp_path: P
     assert not left_behind(project)
 
 
+@in_turn
 def test_one_is_enough_and_the_others_are_called_off(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     asked, never = asyncio.Event(), asyncio.Event()
@@ -293,6 +305,7 @@ def test_one_is_enough_and_the_others_are_called_off(tmp_path: Path) -> None:
     assert not left_behind(project)
 
 
+@in_turn
 @pytest.mark.parametrize("now", [False, True])
 def test_a_stop_with_steps_under_way_and_then_on(tmp_path: Path, now: bool) -> None:
     project = make_project(tmp_path / "p")
@@ -322,6 +335,7 @@ def test_a_stop_with_steps_under_way_and_then_on(tmp_path: Path, now: bool) -> N
     assert not left_behind(project)
 
 
+@in_turn
 def test_the_budget_ends_with_steps_under_way_and_then_on(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     agents = Agents(a=writes("a"), b=writes("b"), c=writes("c"))
@@ -339,6 +353,7 @@ def test_the_budget_ends_with_steps_under_way_and_then_on(tmp_path: Path) -> Non
     assert not left_behind(project)
 
 
+@in_turn
 def test_rounds_that_a_sibling_gives_back_are_waited_for(tmp_path: Path) -> None:
     """`a` needs five rounds and gets two; `b` holds the rest until it ends, and needs two."""
     project = make_project(tmp_path / "p")

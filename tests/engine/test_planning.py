@@ -152,6 +152,7 @@ def test_later_steps_know_what_finished_ones_made(tmp_path: Path) -> None:
     assert GOAL in briefs[0].text, "what it is part of"
 
 
+@in_turn
 def test_flat_and_depth_zero_ask_nothing(tmp_path: Path) -> None:
     ways: list[dict[str, Any]] = [{"flat": True}, {"max_depth": 0}]
     for number, chosen in enumerate(ways):
@@ -217,6 +218,7 @@ def phase(name: str, needs: tuple[str, ...] = ()) -> dict[str, Any]:
 PHASES = [phase("basics"), phase("extras", ("basics",)), step("areas", ("extras",))]
 
 
+@in_turn
 def test_a_phase_is_planned_when_it_starts(tmp_path: Path) -> None:
     office = Office(20, PHASES, [step("basics"), step("squares")], [step("extras"), step("circles")])
     outcome, journal = carried_out(make_project(tmp_path / "p"), office)
@@ -262,6 +264,7 @@ def test_no_means_one_piece_of_work(tmp_path: Path) -> None:
     assert list(states(outcome)) == ["goal"]
 
 
+@in_turn
 def test_words_bring_another_proposal(tmp_path: Path) -> None:
     watch, shown = answering(Approval("change", wish="circles first"), Approval("yes"))
     office = Office(12, PLAN, [step("circles"), step("squares", ("circles",)), step("areas", ("squares",))])
@@ -273,6 +276,7 @@ def test_words_bring_another_proposal(tmp_path: Path) -> None:
     assert "circles first" in second.text and "squares" in second.text
 
 
+@in_turn
 def test_own_steps_are_run(tmp_path: Path) -> None:
     own = tuple(Step(name, f"Write {name}.py.", requires_testing=False) for name in ("squares", "circles", "areas"))
     watch, _ = answering(Approval("own", steps=own))
@@ -281,6 +285,7 @@ def test_own_steps_are_run(tmp_path: Path) -> None:
     assert journal.of(e.Planned)[0].steps == own
 
 
+@in_turn
 def test_a_plan_is_answered_from_elsewhere(tmp_path: Path) -> None:
     """Nobody answers at the terminal. Somebody sends the plan back as text from another process; what they had said
     to an earlier proposal counts for that one only."""

@@ -19,6 +19,7 @@ from bough.core import events as e
 from bough.core.messages import Answer, Call
 from bough.testing import ScriptedModel, call
 from tests.harness import FIXED, make_project, run_to_end
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 from tests.wire import Whole, WireModel
 
@@ -40,6 +41,7 @@ def test_a_thousand_calls_in_one_answer_are_cut(tmp_path: Path) -> None:
     assert {len(one.id) for one in first.calls} == {9}
 
 
+@in_turn
 def test_an_answer_that_is_far_too_long_is_not_kept(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     (project / "bough.toml").write_text("[limits]\nbackoff_first = 0.01\nbackoff_longest = 0.01\n")
@@ -91,6 +93,7 @@ def test_what_a_kill_leaves_of_a_checkpoint_is_swept(tmp_path: Path) -> None:
     assert not list(repo.rglob("*.part"))
 
 
+@in_turn
 def test_a_test_that_ends_pytest_proves_nothing(tmp_path: Path) -> None:
     """Also when it did so before the work."""
     project = make_project(tmp_path / "p", repository=False)

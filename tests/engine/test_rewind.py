@@ -77,6 +77,7 @@ def assert_in_step(project: Path) -> None:
     assert not left_behind(project)
 
 
+@in_turn
 def test_a_rewound_task_runs_again_with_all_that_followed_it(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     first = asyncio.run(bough.run(IN_ORDER, dir=project, model=ScriptedModel(in_order("old\n"))))
@@ -94,6 +95,7 @@ def test_a_rewound_task_runs_again_with_all_that_followed_it(tmp_path: Path) -> 
     assert "a" not in agents.asked
 
 
+@in_turn
 @pytest.mark.parametrize("point", [0, 1])
 def test_what_the_person_says_goes_to_a_fresh_agent(tmp_path: Path, point: int) -> None:
     project = make_project(tmp_path / "p")
@@ -123,6 +125,7 @@ async def _outcome(project: Path) -> Outcome:
         return await session.outcome(await session.find(None))
 
 
+@in_turn
 def test_a_parent_goes_back_to_where_a_step_had_ended(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     asyncio.run(bough.run(IN_ORDER, dir=project, model=ScriptedModel(in_order())))
@@ -188,6 +191,7 @@ class Dying:
         return await self._store.append(*args)
 
 
+@in_turn
 @pytest.mark.parametrize("appends", sample([0, 1, 2, 3], 2))
 def test_a_crash_during_a_rewind_is_recovered(tmp_path: Path, appends: int) -> None:
     project = make_project(tmp_path / "p")
@@ -209,6 +213,7 @@ def test_a_crash_during_a_rewind_is_recovered(tmp_path: Path, appends: int) -> N
     assert again.completed and text_of(project, again, "b") == "another approach\n"
 
 
+@in_turn
 def test_rounds_that_are_spent_are_not_granted_again(tmp_path: Path) -> None:
     """Rewound to where both steps had just begun, with a nearly exhausted budget: no more is asked."""
     project = make_project(tmp_path / "p", text=LINES)

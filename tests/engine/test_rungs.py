@@ -57,6 +57,7 @@ TREE = Step("goal", "Make add add.", test_command=QUICK_CHECK, steps=(TASK,))
 """A goal, a task and a subtask: `task/piece` is at depth 2."""
 
 
+@in_turn
 def test_a_subtask_that_was_too_big_to_start_is_split(tmp_path: Path) -> None:
     reads = until(lambda asked: False, WAYS["paging"], FIX)
     steps = {"task/piece": reads, "task/piece/look": DEFAULT_STEPS["look"], "task/piece/swap": FIX}
@@ -71,6 +72,7 @@ def test_a_subtask_that_was_too_big_to_start_is_split(tmp_path: Path) -> None:
     assert levels == {"subtask"}
 
 
+@in_turn
 def test_a_subtask_that_was_honestly_tried_is_set_aside_and_its_task_replanned(tmp_path: Path) -> None:
     other = (
         {**LOOK, "name": "write-down"},
@@ -90,6 +92,7 @@ def test_a_subtask_that_was_honestly_tried_is_set_aside_and_its_task_replanned(t
     assert "0.txt" in git(run.project / ".bough" / "repo.git", "show", "--stat", commit), "its work is kept"
 
 
+@in_turn
 def test_nothing_is_dropped_when_a_task_is_replanned(tmp_path: Path) -> None:
     """One step is done, one is stuck: the new approach keeps the first and is told of both."""
     two = replace_steps(
@@ -115,6 +118,7 @@ def test_nothing_is_dropped_when_a_task_is_replanned(tmp_path: Path) -> None:
     assert "plan.txt" in run.tree[GOAL].files
 
 
+@in_turn
 def test_the_work_of_a_step_that_was_set_aside_can_be_used_by_those_that_come_after(tmp_path: Path) -> None:
     """It is in no files of theirs, but the planner is shown it, and a step can read it from its commit."""
 
@@ -144,6 +148,7 @@ def strong_only(then: Part, stuck: Part) -> Part:
     return until(lambda asked: asked.model == "strong", stuck, then)
 
 
+@in_turn
 def test_a_stronger_model_takes_over_a_goal_that_cannot_be_split(tmp_path: Path) -> None:
     cast = Cast(strong_only(FIX, circular_tools))
     run = told(project_in(tmp_path), cast, strong_model="openai:strong", max_depth=0)
@@ -153,6 +158,7 @@ def test_a_stronger_model_takes_over_a_goal_that_cannot_be_split(tmp_path: Path)
     assert tiers == ["main", "main", "strong"]
 
 
+@in_turn
 def test_a_stronger_model_takes_blocked_steps_up_where_they_stopped(tmp_path: Path) -> None:
     cast = Cast(FIX, {"task/piece": strong_only(FIX, slow)})
     run = told(project_in(tmp_path), cast, goal=TREE, strong_model="openai:strong", rounds=400)
@@ -206,6 +212,7 @@ def test_a_partly_done_goal_is_replanned(tmp_path: Path) -> None:
     assert [r.event.decision.level for r in run.of(GOAL, e.Escalated)] == ["goal"]
 
 
+@in_turn
 def test_a_bad_plan_is_repaired_once(tmp_path: Path) -> None:
     def decomposer(asked: Asked) -> Any:
         return split(*FINER) if "was rejected" in asked.brief else split(LOOK)
@@ -248,6 +255,7 @@ def hinted(asked: Asked) -> bool:
     return "The person says: turn the minus" in asked.brief
 
 
+@in_turn
 @pytest.mark.parametrize("stuck", ["circular_tools", "no_progress"])
 def test_a_person_is_asked_and_a_fresh_agent_hears_the_answer(tmp_path: Path, stuck: str) -> None:
     person = Person("turn the minus into a plus")
@@ -261,6 +269,7 @@ def test_a_person_is_asked_and_a_fresh_agent_hears_the_answer(tmp_path: Path, st
     assert answered.text == person.answer
 
 
+@in_turn
 def test_a_person_who_is_asked_after_the_repairs_is_heard(tmp_path: Path) -> None:
     person = Person("turn the minus into a plus")
     cast = Cast(until(hinted, in_order(DONE), FIX))
@@ -269,6 +278,7 @@ def test_a_person_who_is_asked_after_the_repairs_is_heard(tmp_path: Path) -> Non
     assert run.rungs() == ["ask"]
 
 
+@in_turn
 def test_a_person_who_is_asked_about_blocked_steps_is_heard_by_the_planner(tmp_path: Path) -> None:
     person = Person("turn the minus into a plus")
     cast = Cast(
@@ -283,6 +293,7 @@ def test_a_person_who_is_asked_about_blocked_steps_is_heard_by_the_planner(tmp_p
     assert hinted(question)
 
 
+@in_turn
 def test_an_answer_near_the_end_of_the_rounds_leads_to_a_plan_for_more_of_them(tmp_path: Path) -> None:
     """With the two rounds that are left, the run ends as out of budget, and more rounds complete it."""
     goal = replace_steps(VERIFIED, VERIFIED.steps[2])

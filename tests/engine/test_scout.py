@@ -19,6 +19,7 @@ from bough.views.run_view import view_run
 from bough.views.stats import compute_stats
 from tests.engine.libraries import DONE, library
 from tests.harness import git, run_to_end
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 
 __all__ = ["library"]
@@ -75,6 +76,7 @@ def results(prompt: Prompt) -> list[str]:
     return [message.text for message in prompt.messages if isinstance(message, Result | Said)]
 
 
+@in_turn
 def test_a_layout_that_no_rule_knows_is_scouted(unknown: Path) -> None:
     script = [
         call("read", path="exercise"),
@@ -117,6 +119,7 @@ def test_what_a_scout_costs_is_part_of_the_run(unknown: Path) -> None:
     assert view_run("r", before).spend.cost == 0.5
 
 
+@in_turn
 def test_a_check_asks_only_where_it_is_told_to(unknown: Path) -> None:
     found, seen, _ = look(unknown, scout=False)
     assert not found.command and not any(isinstance(event, e.CheckScouted) for event in seen)
@@ -139,6 +142,7 @@ def test_a_set_up_runs_before_the_command(unknown: Path) -> None:
     assert len(model.prompts) == 2
 
 
+@in_turn
 def test_it_ends_after_ten_rounds_and_is_not_asked_again_for_the_same_files(unknown: Path) -> None:
     found, seen, model = look(unknown, *[call("bash", command="ls")] * 12)
     assert not found.command and len(model.prompts) == 10
@@ -165,6 +169,7 @@ def test_a_model_without_tools_looks_around_in_its_text(unknown: Path, monkeypat
     assert "2 cases passed" in results(model.prompts[1])[-1] and "plain text" in results(model.prompts[2])[-1]
 
 
+@in_turn
 def test_what_does_not_even_start_is_scouted(library: Path) -> None:
     (library / "Makefile").write_text("test: lost.txt\n\t@echo never\n")
     (library / "tests" / "test_pair.py").unlink()
@@ -178,6 +183,7 @@ def test_what_does_not_even_start_is_scouted(library: Path) -> None:
     assert base.scouted and outcome.completed
 
 
+@in_turn
 def test_where_nothing_proposed_works_there_is_no_check(tmp_path: Path) -> None:
     for name in ("a.qx", "b.qx", "c.qx"):
         (tmp_path / name).write_text("x\n")
@@ -209,6 +215,7 @@ def test_a_scout_needs_a_model(unknown: Path, monkeypatch: pytest.MonkeyPatch) -
         asyncio.run(check())
 
 
+@in_turn
 def test_what_was_seen_of_a_script_is_seen_again_when_the_script_changes(unknown: Path) -> None:
     (unknown / "exercise").write_text(LANG.replace("echo", ": echo"))
     found, seen, _ = look(unknown, propose("sh exercise"), propose("", why="nothing else"))

@@ -9,6 +9,7 @@ from bough.core import events as e
 from bough.core.messages import Answer, Prompt, Said
 from bough.testing import ScriptedModel, call
 from tests.harness import CHECK, allow_settings, make_project, run_to_end
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
@@ -27,6 +28,7 @@ def heeds(prompt: Prompt) -> Answer:
     return DONE if fixed else FIX
 
 
+@in_turn
 def test_a_looping_agent_is_nudged_within_a_few_rounds_and_continues(tmp_path: Path) -> None:
     model = ScriptedModel(heeds)
     outcome, journal = run_to_end(make_project(tmp_path / "p"), model, check=CHECK)
@@ -47,6 +49,7 @@ def test_an_agent_that_does_not_heed_is_nudged_once_and_ends_with_its_budget(tmp
     assert [message.why for message in journal.of(e.MessageAdded)].count("nudge") == 1
 
 
+@in_turn
 def test_healthy_work_raises_nothing(tmp_path: Path) -> None:
     tries = [call("edit", path="calc.py", old=f"a {old} b", new=f"a {new} b") for old, new in ("-*", "*/", "/%", "%+")]
     check = call("bash", command="python3 -m unittest -q test_calc")

@@ -147,6 +147,7 @@ def test_a_bad_proposal_is_answered_with_what_is_wrong(tmp_path: Path, case: str
     assert len(outcome.tree) == 1
 
 
+@in_turn
 @pytest.mark.parametrize(
     ("choices", "said"),
     [
@@ -163,6 +164,7 @@ def test_a_task_that_may_not_be_split_is_not(tmp_path: Path, choices: app.Choice
     assert journal.of(e.Planned) == []
 
 
+@in_turn
 @pytest.mark.parametrize("last", ["split", "done"])
 def test_of_split_and_done_in_one_answer_the_last_counts(tmp_path: Path, last: str) -> None:
     both = combine_answers(FIX, WRITE, *((DONE, SPLIT) if last == "split" else (SPLIT, DONE)))

@@ -21,7 +21,7 @@ from bough.testing import ScriptedModel, call
 from bough.views.run_view import Outcome
 from tests.engine.story import assert_told_whole, model_answer
 from tests.harness import begin, by_progress, journal_of, make_project, ports_in, resume
-from tests.sampling import sample
+from tests.sampling import in_turn, sample
 from tests.shipped import AGENT_ONLY
 
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
@@ -124,6 +124,7 @@ def test_every_effect_crosses_the_fence(tmp_path: Path) -> None:
 # ── the heart ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@in_turn
 def test_a_locked_journal_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Longer than SQLite waits on its own, and than a heartbeat takes: the run continues, and its heartbeat resumes."""
     monkeypatch.setattr("bough.adapters.stores.sqlite_file.BUSY", 0.2)
@@ -159,6 +160,7 @@ def beaten(project: Path) -> float:
         return float(last)
 
 
+@in_turn
 def test_a_dead_heart_stops_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     project = make_project(tmp_path / "p")
 

@@ -12,6 +12,7 @@ from bough.core import events as e
 from bough.testing import ScriptedModel, call
 from bough.views.run_view import view_run
 from tests.harness import QUICK_CHECK, journal_of, make_project
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
@@ -35,6 +36,7 @@ def test_every_event_comes_once_and_in_order(tmp_path: Path) -> None:
     assert [record.seq for record in seen] == [record.seq for record in recorded.records]
 
 
+@in_turn
 def test_leaving_early_stops_the_run_and_resume_continues_it(tmp_path: Path) -> None:
     project = make_project(tmp_path)
 
@@ -83,6 +85,7 @@ def test_errors_name_keywords_and_not_flags(tmp_path: Path, monkeypatch: pytest.
     assert "--" not in str(raised.value)
 
 
+@in_turn
 def test_the_callers_loop_keeps_turning(tmp_path: Path) -> None:
     """Nothing blocks it for long: what takes time happens in threads and processes."""
     project = make_project(tmp_path)

@@ -103,6 +103,7 @@ def stuck(prompt: Prompt) -> Answer:
     return call("done", summary="surely done")
 
 
+@in_turn
 def test_a_question_waits_without_a_process_and_is_answered_later(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     choices = app.Choices(model=ScriptedModel(stuck), ask_later=True, max_depth=0)
@@ -191,6 +192,7 @@ def test_a_word_for_one_task_reaches_it_and_those_below_it() -> None:
     assert heard(Task("goal", talk=TaskTalk(question="What would you do?"))) == [], "it is the answer then"
 
 
+@in_turn
 def test_a_paused_run_halts_and_resumes(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
 
@@ -218,6 +220,7 @@ def test_a_paused_run_halts_and_resumes(tmp_path: Path) -> None:
     asyncio.run(work())
 
 
+@in_turn
 def test_a_follow_up_begins_with_the_work_and_the_knowledge_of_the_earlier_run(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     note = call("note", kind="decision", text="plus it is")

@@ -10,7 +10,7 @@ from bough.core.messages import Answer, Prompt
 from bough.testing import Fuse, ScriptedModel
 from bough.testing.fuse import Blown
 from tests.harness import FIXED, allow_settings, begin, journal_of, make_project, resume
-from tests.sampling import sample
+from tests.sampling import in_turn, sample
 from tests.shipped import AGENT_ONLY
 
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
@@ -39,6 +39,7 @@ def project_in(folder: Path) -> Path:
     return project
 
 
+@in_turn
 @pytest.mark.usefixtures("protocol_as_shipped")
 @pytest.mark.parametrize("at", sample(POINTS, 3))
 def test_a_crash_among_attempts(tmp_path: Path, at: int) -> None:

@@ -50,6 +50,7 @@ def in_text(answers: list[Answer], tmp_path: Path, **chosen: Any) -> tuple[Told,
     return run, asked
 
 
+@in_turn
 def test_a_file_in_a_block_is_written_checked_and_proven(tmp_path: Path) -> None:
     run, asked = in_text([GOOD], tmp_path, protocol="text")
     assert run.outcome.completed, run.outcome.summary
@@ -61,6 +62,7 @@ def test_a_file_in_a_block_is_written_checked_and_proven(tmp_path: Path) -> None
     assert checked.verdict.ruling == "passed"
 
 
+@in_turn
 def test_the_prompt_is_short_and_shows_what_matters(tmp_path: Path) -> None:
     _, asked = in_text([GOOD], tmp_path, protocol="text")
     system, user = (message["content"] for message in asked[0]["messages"])
@@ -70,6 +72,7 @@ def test_the_prompt_is_short_and_shows_what_matters(tmp_path: Path) -> None:
     assert (len(system) + len(user) - len(files)) / 4 < 900
 
 
+@in_turn
 def test_a_repair_is_shown_the_best_attempt_and_how_it_fails(tmp_path: Path) -> None:
     (make_project(tmp_path / "p") / "bough.toml").write_text('[ladder]\ntactics = ["repair"]\n')
     allow_settings(tmp_path / "p")
@@ -82,6 +85,7 @@ def test_a_repair_is_shown_the_best_attempt_and_how_it_fails(tmp_path: Path) -> 
     assert [event.tactic for event in run.journal.of(e.AttemptStarted)] == ["whole", "repair"]
 
 
+@in_turn
 def test_a_command_is_run_and_its_output_told(tmp_path: Path) -> None:
     look = Answer(text="```bash\ncat calc.py; echo looked\n```", usage=Usage(900, 20))
     run, asked = in_text([look, GOOD], tmp_path, protocol="text")
@@ -103,6 +107,7 @@ def write(content: str, path: str = "words.py") -> Answer:
     return Answer(calls=(call,), usage=Usage(400, 60))
 
 
+@in_turn
 @pytest.mark.parametrize(
     "said",
     sample(
@@ -136,6 +141,7 @@ def test_one_tiny_question_shows_that_a_model_does_not_call_tools(tmp_path: Path
     assert get_lesson()["protocol"] == "text" and get_lesson()["why"] == begun.why
 
 
+@in_turn
 def test_a_server_that_refuses_tools_is_asked_in_text(tmp_path: Path) -> None:
     def reply(body: dict[str, Any]) -> Answer | Status:
         if "tools" in body:
@@ -148,6 +154,7 @@ def test_a_server_that_refuses_tools_is_asked_in_text(tmp_path: Path) -> None:
     assert [event.helper for event in run.journal.of(e.HelperFailed)] == ["trial"]
 
 
+@in_turn
 def test_planners_speak_the_protocol_that_the_trial_showed(tmp_path: Path) -> None:
     run, asked = in_text([TALK, TALK, TALK, GOOD], tmp_path, protocol="auto", flat=False)
     assert run.outcome.completed
@@ -155,6 +162,7 @@ def test_planners_speak_the_protocol_that_the_trial_showed(tmp_path: Path) -> No
     assert [event.helper for event in run.journal.of(e.HelperAnswered)] == ["trial", "gate", "gate"]
 
 
+@in_turn
 def test_three_answers_without_a_call_change_the_protocol(tmp_path: Path) -> None:
     run, asked = in_text([ABLE, TALK, TALK, TALK, GOOD], tmp_path, protocol="auto")
     assert run.outcome.completed
@@ -223,6 +231,7 @@ def test_a_model_that_calls_tools_keeps_them(tmp_path: Path, opening: str) -> No
     assert all("tools" in body for body in asked) and len(asked) == len(OPENINGS[opening]) + 1
 
 
+@in_turn
 def test_empty_answers_come_to_an_end(tmp_path: Path) -> None:
     for protocol in ("text", "tools", "auto"):
         run, asked = in_text([ABLE, Answer(usage=Usage(900, 0))], tmp_path / protocol, protocol=protocol)
@@ -231,6 +240,7 @@ def test_empty_answers_come_to_an_end(tmp_path: Path) -> None:
         assert "3 empty answers in a row" in run.outcome.summary
 
 
+@in_turn
 @pytest.mark.parametrize("seed", sample([1, 2, 3, 4, 5, 6], 3))
 def test_what_a_small_model_really_said_leads_to_text(tmp_path: Path, seed: int) -> None:
     """Recorded from Qwen2.5-Coder 1.5B: it reads a file or two, then talks. Its first test was luck."""
@@ -254,6 +264,7 @@ def test_what_a_small_model_really_said_leads_to_text(tmp_path: Path, seed: int)
     assert run.journal.of(e.AttemptStarted)[-1].protocol == "text"
 
 
+@in_turn
 def test_a_model_that_is_set_to_tools_is_told_and_not_changed(tmp_path: Path) -> None:
     fixed = Answer(
         calls=(
@@ -266,6 +277,7 @@ def test_a_model_that_is_set_to_tools_is_told_and_not_changed(tmp_path: Path) ->
     assert all("tools" in body for body in asked)
 
 
+@in_turn
 def test_attempts_differ_and_start_from_the_beginning(tmp_path: Path) -> None:
     run, asked = in_text([WRONG, WRONG, WRONG, WRONG, GOOD], tmp_path, protocol="text")
     assert run.outcome.completed
@@ -278,6 +290,7 @@ def test_attempts_differ_and_start_from_the_beginning(tmp_path: Path) -> None:
     assert "Mind what these tests expect" in told[3] and "6 != 5" in told[3]
 
 
+@in_turn
 def test_attempts_come_to_an_end(tmp_path: Path) -> None:
     (make_project(tmp_path / "p") / "bough.toml").write_text("[ladder]\nattempts = 5\n")
     run, _ = in_text([WRONG], tmp_path, protocol="text")
@@ -290,6 +303,7 @@ def wrong(sign: str) -> str:
     return f"```python\ndef add(a, b):\n    return a {sign} b\n```"
 
 
+@in_turn
 def test_further_attempts_try_several_answers_to_one_question(tmp_path: Path) -> None:
     several = replace(WRONG, others=(wrong("/"), WRONG.text, wrong("%"), GOOD.text, wrong("|")), usage=Usage(900, 300))
     run, asked = in_text([WRONG, several], tmp_path, protocol="text")
@@ -305,6 +319,7 @@ def test_further_attempts_try_several_answers_to_one_question(tmp_path: Path) ->
     assert "the same files have failed before" in [event.why for event in run.journal.of(e.StateChanged)]
 
 
+@in_turn
 def test_answers_that_are_paid_for_are_tried_when_the_tokens_are_spent(tmp_path: Path) -> None:
     several = replace(WRONG, others=(wrong("/"), GOOD.text), usage=Usage(900, 200))
     run, asked = in_text([WRONG, several], tmp_path, protocol="text", tokens=1_000)
@@ -320,6 +335,7 @@ def test_several_answers_count_as_one_attempt(tmp_path: Path) -> None:
     assert run.rungs() == ["attempts"] * 6
 
 
+@in_turn
 def test_the_best_attempt_is_kept_when_the_tokens_are_spent(tmp_path: Path) -> None:
     broken = Answer(text="```python\ndef add(a, b:\n```", usage=Usage(900, 60))
     test = make_project(tmp_path / "p") / "test_calc.py"
@@ -333,6 +349,7 @@ def test_the_best_attempt_is_kept_when_the_tokens_are_spent(tmp_path: Path) -> N
     assert run.journal.of(e.WorkspaceRestored)[-1].tree == first.tree
 
 
+@in_turn
 def test_unreadable_answers_in_text_are_said_and_bounded(tmp_path: Path) -> None:
     run, asked = in_text([TALK], tmp_path, protocol="text", rounds=30)
     assert not run.outcome.completed
@@ -341,6 +358,7 @@ def test_unreadable_answers_in_text_are_said_and_bounded(tmp_path: Path) -> None
     assert len(asked) <= 30
 
 
+@in_turn
 def test_a_structured_answer_is_requested_by_schema_and_repaired_once(tmp_path: Path) -> None:
     """The estimate of a model that is spoken to in text; a goal of which nothing can be read is begun as one task."""
     run, asked = in_text([TALK, TALK, GOOD], tmp_path, protocol="text", flat=False)
@@ -352,6 +370,7 @@ def test_a_structured_answer_is_requested_by_schema_and_repaired_once(tmp_path: 
     assert [event.helper for event in run.journal.of(e.HelperAnswered)] == ["gate", "gate"]
 
 
+@in_turn
 def test_a_server_that_knows_no_schemas_is_asked_in_words(tmp_path: Path) -> None:
     said = Answer(text='Sure: {"atomic": true, "steps": 1, "reason": "one line"}', usage=Usage(900, 20))
     asked: list[dict[str, Any]] = []
@@ -368,6 +387,7 @@ def test_a_server_that_knows_no_schemas_is_asked_in_words(tmp_path: Path) -> Non
     assert [event.reason for event in run.journal.of(e.Estimated)] == ["one line"]
 
 
+@in_turn
 def test_a_small_window_is_shown_the_files_at_once_with_tools_too(tmp_path: Path) -> None:
     (make_project(tmp_path / "p") / "bough.toml").write_text("[models]\nwindow = 16000\n")
     allow_settings(tmp_path / "p")
@@ -379,6 +399,7 @@ def test_a_small_window_is_shown_the_files_at_once_with_tools_too(tmp_path: Path
     assert "return a - b" not in asked[1]["messages"][1]["content"]
 
 
+@in_turn
 def test_a_model_that_calls_tools_sees_what_it_saw_without_the_text_protocol(tmp_path: Path) -> None:
     """Byte for byte, in every round: choosing the protocol by evidence costs a strong model the trial, or nothing if
     the price list knows it."""

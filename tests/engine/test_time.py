@@ -17,7 +17,7 @@ from bough.testing import ScriptedModel, call
 from bough.testing.scripted import Item
 from bough.views.run_view import Outcome
 from tests.harness import FIXED, make_project, run_to_end
-from tests.sampling import sample
+from tests.sampling import in_turn, sample
 from tests.shipped import AGENT_ONLY
 from tests.wire import Hang, Slow, WireModel
 
@@ -32,6 +32,7 @@ async def think(prompt: Prompt) -> Answer:
     raise AssertionError("nobody ended it")
 
 
+@in_turn
 @pytest.mark.parametrize(
     ("script", "check"),
     [
@@ -141,6 +142,7 @@ def drip(first: bytes, drop: bytes) -> Iterator[str]:
         server.close()
 
 
+@in_turn
 @pytest.mark.parametrize(
     ("first", "drop"),
     sample(
@@ -167,6 +169,7 @@ def test_minutes_end_an_endpoint_that_drips(tmp_path: Path, first: bytes, drop: 
     assert outcome.spend.seconds < 6, "nothing but what was under way when the time was up"
 
 
+@in_turn
 def test_a_slow_first_byte_is_not_silence(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     slow = Slow(FIX, 1.5)

@@ -14,6 +14,7 @@ from bough.core.messages import Answer, Prompt, Said
 from bough.core.tree.task_state import State
 from bough.testing import ScriptedModel, call
 from tests.harness import QUICK_CHECK, Journal, by_progress, git, journal_of, make_project
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
@@ -69,6 +70,7 @@ def test_steps_in_order_then_the_whole_at_the_merged_head(tmp_path: Path) -> Non
     assert not list((project / ".bough" / "work").glob("*/*"))
 
 
+@in_turn
 def test_a_failing_whole_is_repaired_at_the_parent(tmp_path: Path) -> None:
     outcome, journal = carried_out(make_project(tmp_path / "p"), model(WRONG))
     assert outcome.completed
@@ -89,6 +91,7 @@ def test_a_parent_is_never_completed_over_a_failing_child(tmp_path: Path) -> Non
     assert git(project / ".bough" / "repo.git", "show", f"{commit}:calc.py").endswith("a + b\n"), "finished work stays"
 
 
+@in_turn
 def test_spending_below_counts_above(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     outcome = asyncio.run(bough.run(GOAL, dir=project, model=model(), rounds=2))

@@ -14,6 +14,7 @@ from bough.views.event_lines import EventFormatter
 from bough.views.formatting import format_spend
 from bough.views.run_view import Outcome
 from tests.harness import FIXED, Journal, journal_of, make_project, run_to_end
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 from tests.wire import Cut, Reply, Status, WireModel
 
@@ -39,6 +40,7 @@ def carried_out(project: Path, script: list[Reply], **chosen: int) -> tuple[Outc
         return run_to_end(project, [], choices=choices)
 
 
+@in_turn
 def test_a_wrong_key_does_not_spend_the_budget(tmp_path: Path) -> None:
     """However often it is tried: repaired, the run has all of its rounds."""
     project = make_project(tmp_path / "p")
@@ -78,6 +80,7 @@ def test_a_token_limit_holds_for_estimated_tokens(tmp_path: Path) -> None:
     assert len(journal.of(e.ModelAnswered)) < 12
 
 
+@in_turn
 def test_an_answer_that_broke_off_is_counted(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     (project / "bough.toml").write_text("[limits]\nbackoff_first = 0.01\nbackoff_longest = 0.01\n")

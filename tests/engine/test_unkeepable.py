@@ -18,6 +18,7 @@ from bough.testing import Fuse, ScriptedModel, call
 from bough.testing.fuse import Blown
 from bough.views.run_view import Outcome
 from tests.harness import CHECK, FIXED, begin, journal_of, make_project, resume, run_to_end
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
@@ -29,6 +30,7 @@ FIX = call("write", path="calc.py", content=FIXED)
 DONE = call("done", summary="added")
 
 
+@in_turn
 @pytest.mark.parametrize(
     ("command", "why"),
     [(DEEP, "too deep"), (THIN, "(251 folders"), (SPARSE, "too large")],
@@ -49,6 +51,7 @@ def test_what_cannot_be_kept_is_reported_to_the_model(tmp_path: Path, command: s
     assert not list((project / ".bough" / "work").glob("*/*"))
 
 
+@in_turn
 @pytest.mark.parametrize("command", [DEEP, SPARSE, "chmod -R 000 ."], ids=["deep", "sparse", "locked"])
 def test_a_crash_with_such_files_is_recovered_from(tmp_path: Path, command: str) -> None:
     """The checkout is recreated if it cannot be read, without the huge files."""
@@ -136,6 +139,7 @@ def small_disk(tmp_path: Path) -> Path:
     return disk
 
 
+@in_turn
 @needs_root
 @pytest.mark.parametrize("place", ["big", "$TMPDIR/big"])
 def test_a_command_that_fills_the_disk_is_reported(small_disk: Path, place: str) -> None:
@@ -151,6 +155,7 @@ def test_a_command_that_fills_the_disk_is_reported(small_disk: Path, place: str)
         subprocess.run(["umount", "-l", str(small_disk)], check=True)
 
 
+@in_turn
 @needs_root
 def test_a_run_that_was_killed_on_a_full_disk_can_be_resumed(small_disk: Path) -> None:
     try:

@@ -24,6 +24,7 @@ from tests.engine.parallel_runs import (
     writes,
 )
 from tests.harness import by_progress
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
@@ -32,6 +33,7 @@ WHOLE = "grep -q keep shared.txt && test ! -f a.txt -o ! -f b.txt"
 """`keep` has to stay in shared.txt, and a.txt and b.txt must not be there together."""
 
 
+@in_turn
 def test_a_step_that_breaks_what_its_own_check_does_not_see_is_held_at_the_merge(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p", shared="keep\n")
     a = by_progress(call("bash", command="echo done > a.txt; echo gone > shared.txt"), DONE)
@@ -45,6 +47,7 @@ def test_a_step_that_breaks_what_its_own_check_does_not_see_is_held_at_the_merge
     assert text_of(project, outcome, "shared") == "keep\n"
 
 
+@in_turn
 def test_two_steps_that_break_the_whole_check_only_together_are_repaired_at_the_merge(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p", shared="keep\n")
     goal = both(step("a"), step("b", "test -f b.txt -o -f d.txt"), step("c", needs=("a", "b")), check=WHOLE)
@@ -58,6 +61,7 @@ def test_two_steps_that_break_the_whole_check_only_together_are_repaired_at_the_
     assert states(outcome)["b/merge"] == "completed"
 
 
+@in_turn
 def test_what_the_whole_check_already_failed_is_left_to_later_steps(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     agents = Agents(a=writes("a"), b=writes("b"))

@@ -7,6 +7,7 @@ import pytest
 from bough.core import events as e
 from bough.testing import call, say
 from tests.engine.workflow_runs import Script, by_task, carried, done, finding, repository, review, told
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
@@ -141,6 +142,7 @@ def builds(*versions: str) -> dict[str, Script]:
     }
 
 
+@in_turn
 def test_builder_and_critic_until_nothing_is_left(project: Path) -> None:
     scripts: dict[str, Script] = {
         **builds("bad", "good"),
@@ -161,6 +163,7 @@ def test_builder_and_critic_until_nothing_is_left(project: Path) -> None:
     assert [(each.name, each.outcome) for each in again.results] == [("loop/critic/probe-1", "passed")], "asked again"
 
 
+@in_turn
 def test_a_judge_rules_on_a_probe_of_the_critics_that_fails_again(project: Path) -> None:
     model = by_task(
         {

@@ -18,7 +18,7 @@ from tests import zygote
 from tests.engine.workflow_runs import NOBODY, repository, resumed
 from tests.engine.workflow_victim import go_on, start
 from tests.harness import git, journal_of
-from tests.sampling import sample
+from tests.sampling import in_turn, sample
 from tests.shipped import AGENT_ONLY
 
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
@@ -51,6 +51,7 @@ def assert_told_whole(folder: Path, outcome: Outcome) -> None:
     assert not list((folder / ".bough" / "work").glob("*/*")), "no workspace is left behind"
 
 
+@in_turn
 @pytest.mark.parametrize("seed", sample(range(4), 2))
 def test_killed_anywhere_in_a_parallel_loop(tmp_path: Path, seed: int) -> None:
     """Not at every point, which would take minutes: at random ones, and at others again while it is resumed."""
@@ -88,6 +89,7 @@ def kill_in_the_middle(folder: Path, more: str) -> None:
         process.kill()
 
 
+@in_turn
 def test_an_interrupted_command_is_not_silently_repeated(tmp_path: Path) -> None:
     project = repository(tmp_path / "p", {"x": "x\n"})
     kill_in_the_middle(project, "")
@@ -97,6 +99,7 @@ def test_an_interrupted_command_is_not_silently_repeated(tmp_path: Path) -> None
     assert [event.interrupted for event in stopped.journal.of(e.CommandFinished)] == [True]
 
 
+@in_turn
 def test_an_interrupted_command_that_may_fail_is_gone_on_without(tmp_path: Path) -> None:
     project = repository(tmp_path / "p", {"x": "x\n"})
     kill_in_the_middle(project, 'on_error = "skip"')

@@ -161,6 +161,7 @@ action = { run = "echo {steps.loop/count.result}" }
     assert (loop.passes, loop.repeat) == (3, 5)
 
 
+@in_turn
 def test_break_and_continue(project: Path) -> None:
     toml = """
 requires_testing = false
@@ -364,6 +365,7 @@ def chain() -> ScriptedModel:
     )
 
 
+@in_turn
 def test_what_has_not_changed_is_not_done_again(project: Path) -> None:
     first = carried(project, plan(project, CHAIN, word="two"), chain())
     assert first.outcome.completed and first.outcome.spend.rounds == 5
@@ -386,6 +388,7 @@ def test_what_has_not_changed_is_not_done_again(project: Path) -> None:
 # ── budgets, stops, rewinding ───────────────────────────────────────────────────────────────────────────────────────
 
 
+@in_turn
 def test_the_budget_holds_and_can_be_raised(project: Path) -> None:
     run = carried(project, plan(project, CHAIN, word="two"), chain(), rounds=3)
     assert (run.outcome.status, run.outcome.exit_status) == ("budget", 4)
@@ -395,6 +398,7 @@ def test_the_budget_holds_and_can_be_raised(project: Path) -> None:
     assert again.states == dict.fromkeys(("goal", "first", "second", "third"), "completed")
 
 
+@in_turn
 @pytest.mark.parametrize(("task", "to"), [("goal", 1), ("second", 1), ("second", 0)])
 def test_a_run_can_be_rewound(project: Path, task: str, to: int) -> None:
     carried(project, plan(project, CHAIN, word="two"), chain())

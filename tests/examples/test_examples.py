@@ -70,6 +70,7 @@ def test_sequential(tmp_path: Path) -> None:
     assert run.outcome.tree[0].verdict is not None and run.outcome.tree[0].verdict.passed == 2
 
 
+@in_turn
 def test_parallel(tmp_path: Path) -> None:
     faster = {"maths.py": "def double(n):\n    return n << 1\n"}
     model = by_task(

@@ -87,6 +87,7 @@ def test_work_that_cannot_be_put_on_a_branch_fails_the_step_and_is_kept(tmp_path
     assert "NOTES.txt" in Path(told["diff"]).read_text()
 
 
+@in_turn
 def test_work_that_is_not_proven_is_kept_too(tmp_path: Path) -> None:
     done, told, _ = run_action(tmp_path, "from-ci", check="test -f other.txt")
     assert done.returncode not in (0, 1) and told["status"] != "completed" and "branch" not in told
@@ -137,6 +138,7 @@ def test_a_planted_checkout_is_neither_imported_nor_started_by_the_installation(
     assert (root / "OWNED").exists(), "the attack works without the defence"
 
 
+@in_turn
 def test_a_planted_checkout_is_neither_imported_nor_started_by_the_run(tmp_path: Path) -> None:
     done, told, root = run_action(tmp_path, "from-ci", planted=plant_everything)
     assert done.returncode == 0 and told["status"] == "completed", done

@@ -209,6 +209,7 @@ esac
 """
 
 
+@in_turn
 def test_an_imported_issue_becomes_a_draft_that_closes_it_with_the_rights_of_gh_alone(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

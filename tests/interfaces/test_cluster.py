@@ -205,6 +205,7 @@ assert not loaded and not ours, (loaded, ours)
 """
 
 
+@in_turn
 @pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 def test_a_run_on_one_machine_loads_none_of_it(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)

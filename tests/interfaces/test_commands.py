@@ -71,6 +71,7 @@ def test_run_says_what_it_will_do_what_it_does_and_how_it_ended(completed: Done)
     assert (completed.folder / "calc.py").read_text() == CALC, "the person's file stays as it was"
 
 
+@in_turn
 def test_a_failed_run_says_what_was_tried(failed: Done) -> None:
     assert failed.said.status == 3
     assert "✘ failed" in failed.said.out
@@ -316,6 +317,7 @@ def test_settings_that_are_wrong_are_named(completed: Done) -> None:
     assert said.status == 2 and "BOUGH_NONSENSE" in said.err and said.err.count("\n") == 1
 
 
+@in_turn
 def test_hostile_text_does_not_reach_a_terminal(tmp_path: Path) -> None:
     evil = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202e"
     folder = make_project(tmp_path / "hostile")

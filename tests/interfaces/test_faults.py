@@ -18,7 +18,7 @@ import pytest
 from tests.harness import make_project
 from tests.interfaces.shell import BOUGH, bough, environment, repair, run_args
 from tests.interfaces.test_trouble import one_sentence
-from tests.sampling import sample
+from tests.sampling import in_turn, sample
 from tests.shipped import AGENT_ONLY
 from tests.wire import Hang, WireModel
 
@@ -30,6 +30,7 @@ def finished(folder: Path) -> Path:
     return project
 
 
+@in_turn
 @pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 def test_resuming_a_finished_run_says_how_it_ended(tmp_path: Path) -> None:
     project = finished(tmp_path / "p")
@@ -41,6 +42,7 @@ def test_resuming_a_finished_run_says_how_it_ended(tmp_path: Path) -> None:
     assert "again" not in done.stdout
 
 
+@in_turn
 @pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 @pytest.mark.parametrize("closed", sample(["<&-", ">&-", "2>&-", "<&- >&- 2>&-"], 2))
 def test_closed_streams_do_no_harm(tmp_path: Path, closed: str) -> None:
@@ -64,6 +66,7 @@ def test_closed_streams_do_no_harm(tmp_path: Path, closed: str) -> None:
         assert shown.returncode == 0, shown
 
 
+@in_turn
 @pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 def test_a_terminal_that_is_closed_stops_the_run(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
@@ -100,6 +103,7 @@ def test_a_lost_wal_is_not_an_empty_project(tmp_path: Path) -> None:
     one_sentence(bough(project, "show"), 1, "journal.db", "-wal")
 
 
+@in_turn
 @pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 def test_a_proxy_is_not_asked_for_this_machine(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
@@ -146,6 +150,7 @@ def read_only(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", home], check=True)
 
 
+@in_turn
 @pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 @pytest.mark.skipif(shutil.which("mount") is None, reason="needs mount")
 def test_a_read_only_home_can_be_looked_at(read_only: Path) -> None:

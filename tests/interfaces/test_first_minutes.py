@@ -8,6 +8,7 @@ import pytest
 from bough.adapters.sandboxes import network
 from tests.harness import CHECK, make_project
 from tests.interfaces.shell import bough, live, until
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
@@ -25,6 +26,7 @@ BEFORE: tuple[tuple[str, ...], ...] = (
 )
 
 
+@in_turn
 @pytest.mark.parametrize("first", BEFORE, ids=" ".join)
 def test_no_command_before_the_first_run_looks_like_a_loss(tmp_path: Path, first: tuple[str, ...]) -> None:
     project = make_project(tmp_path / "p")
@@ -35,6 +37,7 @@ def test_no_command_before_the_first_run_looks_like_a_loss(tmp_path: Path, first
         assert said.status in (0, 2), (first, command, said)
 
 
+@in_turn
 def test_a_killed_check_leaves_nothing_in_the_way(tmp_path: Path) -> None:
     """Its folders are no run's: the next look does not miss a run, and `prune` or the next check removes them."""
     project = make_project(tmp_path / "p")

@@ -16,6 +16,7 @@ from bough.core.planning.plan import Step
 from bough.testing import ScriptedModel, call
 from tests.harness import git, make_project, run_to_end
 from tests.interfaces.shell import BOUGH, bough, environment, here
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
@@ -101,6 +102,7 @@ def made(root: Path, name: str) -> str:
     return run_to_end(root, script, goal=f"Write {name}.txt.", check="true")[0].run
 
 
+@in_turn
 def test_work_goes_to_a_branch_a_commit_and_a_pull_request(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     root = make_project(tmp_path / "p")
     git(root, "config", "user.name", "t")
@@ -119,6 +121,7 @@ def test_work_goes_to_a_branch_a_commit_and_a_pull_request(tmp_path: Path, capsy
     assert "completed, applied" in here(root, capsys, "runs").out
 
 
+@in_turn
 def test_runs_are_removed_with_all_that_only_they_need(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     root = make_project(tmp_path / "p")
     first, second = made(root, "one"), made(root, "two")
@@ -144,6 +147,7 @@ def test_runs_are_removed_with_all_that_only_they_need(tmp_path: Path, capsys: p
     asyncio.run(verify())
 
 
+@in_turn
 def test_each_step_can_be_a_commit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     root = make_project(tmp_path / "p")
     git(root, "config", "user.name", "t")

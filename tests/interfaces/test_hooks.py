@@ -91,6 +91,7 @@ def finished(root: Path, run: str) -> None:
 # ── a whole run ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@in_turn
 def test_a_run_tells_of_its_end_and_does_not_wait_for_a_slow_hook(own: Path) -> None:
     project = make_project(own / "p")
     gate = own / "gate"
@@ -253,6 +254,7 @@ def test_a_hook_that_hangs_is_killed_with_what_it_started(own: Path) -> None:
     until(lambda: not Path(f"/proc/{left.read_text().strip()}").exists())
 
 
+@in_turn
 def test_a_hook_that_prints_a_gigabyte_costs_no_memory(own: Path) -> None:
     made = call(own, "head -c 1000000000 /dev/zero; echo end", timeout=300.0)
     assert made.status == 0 and made.out.endswith("end\n") and len(made.out) <= 4_000
@@ -362,6 +364,7 @@ def test_an_example_is_sent_and_what_came_of_it_is_said(own: Path) -> None:
     assert tuple(OUTCOMES[make_example(event, "/p").status] for event in ended) == ended
 
 
+@in_turn
 def test_before_apply_can_refuse_and_a_broken_one_cannot(own: Path) -> None:
     project = make_project(own / "p")
     with WireModel(repair()) as wire:

@@ -17,6 +17,7 @@ from bough.interfaces.terminal.plain_display import PlainDisplay
 from bough.views.run_view import Outcome
 from tests.harness import CALC, CHECK, FIXED, make_project
 from tests.interfaces.shell import act, bough, busy, ended, kinds, live, repair, run_args, until
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 from tests.wire import Hang, Status, WireModel
 
@@ -55,6 +56,7 @@ def test_once_stops_after_the_current_effect(project: Path, endless: WireModel, 
     assert said.events == bough(project, "log", "--json").events
 
 
+@in_turn
 def test_twice_stops_now_and_resume_continues(project: Path) -> None:
     script = [repair()[0], act("bash", command="sleep 600"), *repair()[1:]]
     with WireModel(script) as wire, live(project, *run_args(wire.base_url)) as process:
@@ -86,6 +88,7 @@ def test_a_model_that_hangs_can_be_stopped_now(project: Path) -> None:
         assert ended(process).status == 6
 
 
+@in_turn
 def test_stop_from_elsewhere(project: Path, endless: WireModel) -> None:
     with live(project, *run_args(endless.base_url, "--rounds", "100000")) as process:
         until(lambda: working(project))
@@ -114,6 +117,7 @@ def test_a_killed_run_is_interrupted_and_resumes(project: Path) -> None:
         assert wire.left == 0
 
 
+@in_turn
 def test_a_budget_that_is_spent(project: Path, endless: WireModel) -> None:
     said = bough(project, *run_args(endless.base_url, "--rounds", "2"))
     assert said.status == 4
@@ -130,6 +134,7 @@ def test_no_check_to_be_found_is_not_verified(tmp_path: Path) -> None:
     assert "bough apply" in said.out and "--partial" in said.out
 
 
+@in_turn
 def test_the_goal_from_standard_input_and_applied_at_the_end(project: Path) -> None:
     with WireModel(repair()) as wire:
         said = bough(project, "run", "--file", "-", *run_args(wire.base_url)[2:], "--apply", stdin="Make add add.\n")
@@ -137,6 +142,7 @@ def test_the_goal_from_standard_input_and_applied_at_the_end(project: Path) -> N
     assert (project / "calc.py").read_text() == FIXED
 
 
+@in_turn
 def test_a_refused_apply_is_reported_after_the_summary(project: Path) -> None:
     def meddle(request: dict[str, object]) -> object:
         (project / "calc.py").write_text("# mine\n")
@@ -155,6 +161,7 @@ def test_a_key_that_is_refused(project: Path) -> None:
         assert "model unavailable" in said.out and "bough resume" in said.out and "wrong key" in said.out
 
 
+@in_turn
 def test_events_as_they_happen(project: Path) -> None:
     with WireModel(repair()) as wire:
         said = bough(project, *run_args(wire.base_url, "--json", check=CHECK))
@@ -163,6 +170,7 @@ def test_events_as_they_happen(project: Path) -> None:
     assert said.events[0]["event"]["plan"]["goal"]["test_command"] == CHECK
 
 
+@in_turn
 def test_a_run_continues_when_its_output_is_closed(project: Path) -> None:
     with WireModel(repair()) as wire, live(project, *run_args(wire.base_url)) as process:
         assert process.stdout is not None and process.stderr is not None

@@ -11,6 +11,7 @@ from bough.core import events as e
 from bough.core.backlog.entry import GoalReport
 from tests.harness import make_project
 from tests.interfaces.shell import Said, bough, live, until
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 from tests.web import journals
 
@@ -97,6 +98,7 @@ def tracker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tracker:
     return made
 
 
+@in_turn
 def test_issues_are_added_once_dropped_when_closed_and_named_when_edited(tracker: Tracker) -> None:
     assert tracker.sync()["added"] == ["issue-1", "issue-2", "issue-3"]
     assert not any(tracker.sync().values()), "a second time nothing is to do"
@@ -111,6 +113,7 @@ def test_issues_are_added_once_dropped_when_closed_and_named_when_edited(tracker
     assert not any(tracker.sync("--edits").values())
 
 
+@in_turn
 def test_what_a_person_did_stands(tracker: Tracker) -> None:
     tracker.sync()
     tracker.say("drop", "issue-1")
@@ -124,6 +127,7 @@ def test_what_a_person_did_stands(tracker: Tracker) -> None:
     assert not any(tracker.sync().values())
 
 
+@in_turn
 def test_a_goal_that_has_begun_stays_and_its_comment_is_one(tracker: Tracker) -> None:
     tracker.sync()
     stream = "@backlog/backlog"
@@ -142,6 +146,7 @@ def test_a_goal_that_has_begun_stays_and_its_comment_is_one(tracker: Tracker) ->
     assert "given up" in comment["body"] and "/home/ada" not in comment["body"]
 
 
+@in_turn
 def test_an_issue_of_two_megabytes_is_refused_and_the_others_are_added(tracker: Tracker) -> None:
     tracker.write(2, body="x" * 2_000_000)
     said = tracker.sync()

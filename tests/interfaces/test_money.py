@@ -14,6 +14,7 @@ from bough.core.rules import Rules
 from bough.views.run_view import view_run
 from tests.harness import allow_settings, make_project
 from tests.interfaces.shell import bough, busy, here, run_args
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 from tests.wire import WireModel
 
@@ -60,6 +61,7 @@ def test_a_limit_of_cost_that_cannot_be_kept_is_refused(tmp_path: Path, capsys: 
     assert here(project, capsys, "runs", "--json").json == [], "nothing has begun"
 
 
+@in_turn
 @pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 def test_a_price_of_ones_own_ends_the_run_at_its_limit(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")

@@ -12,6 +12,7 @@ from bough import Step
 from bough.testing import ScriptedModel
 from tests.engine.parallel_runs import Agents, make_project, step, writes
 from tests.interfaces.shell import bough
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
@@ -30,6 +31,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     yield folder
 
 
+@in_turn
 def test_show_no_deeper_than_asked_but_with_all_that_was_spent(project: Path) -> None:
     out = bough(project, "show", "--depth", "1").out
     assert "phase" in out and "last" in out and "one" not in out

@@ -192,6 +192,7 @@ def test_200_calls_say_the_same_at_every_face(tmp_path: Path, capsys: pytest.Cap
     assert 30 < done < 170, "right calls and wrong ones"
 
 
+@in_turn
 def test_a_body_of_a_hundred_megabytes_is_refused_in_a_sentence(tmp_path: Path) -> None:
     journals.write(tmp_path, "jade-fox", journals.large(3, 2, over=False))
     before, call = count_events(tmp_path), ("say", "jade-fox", {"text": "x" * 100_000_000})

@@ -8,6 +8,7 @@ import pytest
 
 from tests.harness import make_project
 from tests.interfaces.shell import Said, bough
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
@@ -58,6 +59,7 @@ def test_it_is_printed_and_nothing_is_installed(machine: Machine) -> None:
     assert not machine.table.exists()
 
 
+@in_turn
 def test_cron_has_one_line_a_list_beside_the_persons_own(machine: Machine) -> None:
     machine.add("crontab", CRONTAB.format(machine.table))
     machine.table.write_text("0 4 * * * backup # mine\n")

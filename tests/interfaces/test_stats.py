@@ -11,6 +11,7 @@ from bough.core.tree.task_state import State
 from bough.testing import call
 from bough.views.stats import Share, Stats, compute_stats
 from tests.harness import make_project, run_to_end
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 
 
@@ -57,6 +58,7 @@ def test_warnings_need_numbers_that_say_something() -> None:
     assert "20%" in Stats(checks=4, checks_not_found=1).warnings[0]
 
 
+@in_turn
 @pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 def test_from_outside(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")

@@ -15,6 +15,7 @@ from tests import zygote
 from tests.harness import git, make_project
 from tests.interfaces.journals import write_small_run
 from tests.interfaces.shell import bough, environment, repair, run_args
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 from tests.wire import KEY, WireModel
 
@@ -60,6 +61,7 @@ def test_no_home_is_created_where_there_is_none(tmp_path: Path) -> None:
     assert make_state_folder({"HOME": str(home)}).is_dir()
 
 
+@in_turn
 def test_undoing_what_was_edited_since_says_how_to_undo(tmp_path: Path) -> None:
     project = tmp_path / "project"
     project.mkdir()
@@ -83,6 +85,7 @@ def test_undoing_what_was_edited_since_says_how_to_undo(tmp_path: Path) -> None:
     assert "bough apply" not in said.err and (project / "a.txt").read_text() == "three\n"
 
 
+@in_turn
 def test_a_run_without_a_home_leaves_none_behind(tmp_path: Path) -> None:
     project, home = make_project(tmp_path / "project"), tmp_path / "nonexistent"
     env = {name: value for name, value in environment().items() if not name.startswith("XDG_")} | {"HOME": str(home)}

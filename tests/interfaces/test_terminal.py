@@ -101,6 +101,7 @@ def project(tmp_path: Path) -> Path:
     return make_project(tmp_path / "project")
 
 
+@in_turn
 def test_the_live_tree_and_its_summary(project: Path, show: Show) -> None:
     script = [
         Slow(act("read", "I look at the code first.", path="calc.py"), 0.02),
@@ -118,6 +119,7 @@ def test_the_live_tree_and_its_summary(project: Path, show: Show) -> None:
     assert "thinking" not in screen.last
 
 
+@in_turn
 def test_a_resize_in_the_middle(project: Path, show: Show) -> None:
     with WireModel(busy) as wire:
         screen = show(project, run_args(wire.base_url, "--rounds", "14"))
@@ -154,6 +156,7 @@ def test_ctrl_c_once_and_twice(project: Path, show: Show) -> None:
         assert "Stopping now" in screen.text and "○ stopped" in screen.last
 
 
+@in_turn
 def test_ctrl_z_gives_the_terminal_back(project: Path, show: Show) -> None:
     with WireModel(busy) as wire:
         screen = show(project, run_args(wire.base_url, "--rounds", "6"))
@@ -167,6 +170,7 @@ def test_ctrl_z_gives_the_terminal_back(project: Path, show: Show) -> None:
         assert screen.ended() == 4
 
 
+@in_turn
 @pytest.mark.parametrize("env", [{"TERM": "dumb"}, {"NO_COLOR": "1"}])
 def test_plain_terminals(project: Path, show: Show, env: dict[str, str]) -> None:
     with WireModel(repair()) as wire:

@@ -92,6 +92,7 @@ def test_a_file_where_the_folder_should_be(tmp_path: Path) -> None:
     assert (project / ".bough").read_text() == "mine"
 
 
+@in_turn
 @pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 def test_an_unborn_branch_is_a_project_like_any_other(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p", repository=False)
@@ -102,6 +103,7 @@ def test_an_unborn_branch_is_a_project_like_any_other(tmp_path: Path) -> None:
     assert (project / "calc.py").read_text() == FIXED
 
 
+@in_turn
 @pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 def test_a_dirty_tree_comes_along_and_stays_as_it_is(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
@@ -114,6 +116,7 @@ def test_a_dirty_tree_comes_along_and_stays_as_it_is(tmp_path: Path) -> None:
     assert bough(project, "diff", "--stat").out.count("|") == 1
 
 
+@in_turn
 @pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 def test_a_model_that_never_answers(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")

@@ -8,6 +8,7 @@ from bough import load_workflow
 from bough.core.workflow.problems import WorkflowError
 from tests.engine.workflow_runs import repository
 from tests.interfaces.shell import bough
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
@@ -32,6 +33,7 @@ def project(tmp_path: Path) -> Path:
     return repository(tmp_path / "p", {"workflows/say.toml": WORKFLOW})
 
 
+@in_turn
 def test_a_workflow_by_name_and_by_path(project: Path) -> None:
     for said in ("say", "workflows/say.toml"):
         done = bough(project, "run", "--workflow", said, "--input", "word=hello there")
@@ -80,6 +82,7 @@ role = "critic"
 """
 
 
+@in_turn
 def test_nothing_but_commands_and_checks_needs_no_model(project: Path) -> None:
     (project / "w.toml").write_text(COMMANDS.replace("WORD", "hello"))
     done = bough(project, "run", "--workflow", "w.toml")
@@ -96,6 +99,7 @@ def test_a_step_for_an_agent_needs_a_model(project: Path) -> None:
     assert done.status == 7 and "No model is configured" in done.err
 
 
+@in_turn
 def test_a_run_that_turns_out_to_need_a_model_halts_until_there_is_one(project: Path) -> None:
     escalating = COMMANDS.replace("WORD", "bye").replace('name = "look"', 'name = "look"\non_error = "escalate"')
     (project / "w.toml").write_text(escalating)

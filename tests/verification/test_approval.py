@@ -136,6 +136,7 @@ def test_nobody_can_decide_and_then_a_person_allows_it(with_pytest: Path) -> Non
     assert "is already answered, by" in again.err
 
 
+@in_turn
 def test_a_person_says_no_and_the_agent_takes_it_back(place: Path) -> None:
     with WireModel(model(NO, act("done", summary="I stand by it."), *UNDO)) as wire:
         assert started(place, wire).status == 8
@@ -147,6 +148,7 @@ def test_a_person_says_no_and_the_agent_takes_it_back(place: Path) -> None:
     assert [event["verdict"]["ruling"] for event in of(said, "CheckFinished")] == ["passed"]
 
 
+@in_turn
 def test_a_person_says_no_and_the_agent_stands_by_it(place: Path) -> None:
     with WireModel(model(NO)) as wire:
         assert started(place, wire).status == 8
@@ -155,6 +157,7 @@ def test_a_person_says_no_and_the_agent_stands_by_it(place: Path) -> None:
     assert "does not allow" in said.events[-1]["event"]["summary"]
 
 
+@in_turn
 @pytest.mark.parametrize(("rule", "status"), [(QUOTED, 0), (INVENTED, 8)], ids=["quoted", "invented"])
 def test_a_judge_who_quotes_the_request_lets_it_through(rule: Answer, status: int, place: Path) -> None:
     with WireModel(model(rule)) as wire:
@@ -165,6 +168,7 @@ def test_a_judge_who_quotes_the_request_lets_it_through(rule: Answer, status: in
     assert bool(ruled.get("allowed")) is (status == 0)
 
 
+@in_turn
 @pytest.mark.parametrize(
     ("option", "status"),
     [("--allow-test-changes", 0), ("--allow-test-changes=test_half.*", 0), ("--allow-test-changes=other*", 8)],
@@ -177,6 +181,7 @@ def test_permission_in_advance(option: str, status: int, place: Path) -> None:
     assert first["disagreements"][0]["test"] == ID, "what is allowed is still reported"
 
 
+@in_turn
 def test_permission_in_the_settings(place: Path) -> None:
     (place / "bough.toml").write_text("[checks]\nallow_test_changes = true\n")
     allow_settings(place)
@@ -184,6 +189,7 @@ def test_permission_in_the_settings(place: Path) -> None:
         assert started(place, wire).status == 0
 
 
+@in_turn
 def test_a_dispute_is_shown_to_the_judge(place: Path) -> None:
     evidence = "The request says: rounded half up."
     later = [act("dispute", test=ID, evidence=evidence), act("done", summary="Disputed.")]

@@ -36,6 +36,7 @@ TESTING = {
 }
 
 
+@in_turn
 @pytest.mark.parametrize(
     "case",
     [
@@ -51,6 +52,7 @@ def test_product_is_not_put_back(case: Case, tmp_path: Path) -> None:
     assert outcome.completed, explained(outcome)
 
 
+@in_turn
 def test_a_test_that_is_registered_to_fail_proves_nothing(tmp_path: Path) -> None:
     trick = Act(bash="echo 'set_tests_properties(calc PROPERTIES WILL_FAIL TRUE)' >> CMakeLists.txt")
     case = Case(name="", project="none", files=C_FILES, check=CTEST, does=[trick], goal="Make add add its numbers.")

@@ -68,6 +68,7 @@ class Commands:
         monkeypatch.setattr(ProcessSandbox, "run", counted)
 
 
+@in_turn
 def test_an_unchanged_test_side_costs_one_narrowed_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     commands = Commands(monkeypatch)
     outcome, _ = play(Case(name="", does=["fix"]), tmp_path)
@@ -77,6 +78,7 @@ def test_an_unchanged_test_side_costs_one_narrowed_process(tmp_path: Path, monke
     assert len(started) == 3 and "::test_add" in started[2], "the test that carries the claim, made wrong"
 
 
+@in_turn
 def test_a_check_without_a_claim_costs_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     commands = Commands(monkeypatch)
     outcome, _ = play(Case(name="", does=[Act(write="notes.md", text="hello")], files={"calc.py": FIXED}), tmp_path)
@@ -112,6 +114,7 @@ def test_a_command_runs_once_on_a_tree_in_a_run(tmp_path: Path, monkeypatch: pyt
     )
 
 
+@in_turn
 def test_the_verdict_finds_a_checkout_that_is_filled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a large repository one is filled while the agent works."""
     monkeypatch.setattr(checkout_watch, "WORTH", 0)
@@ -183,6 +186,7 @@ def test_the_runs_of_a_process_share_a_base_that_fails(tmp_path: Path, monkeypat
     assert len(at_base) == 1, "the second goal of a list begins on the same files"
 
 
+@in_turn
 def test_a_later_run_knows_a_base_that_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is kept beside the journals, by tree, command and environment; one that fails is seen again by a later
     process."""

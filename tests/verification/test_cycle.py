@@ -89,6 +89,7 @@ def test_the_full_cycle_in_the_stream(tmp_path: Path) -> None:
     assert said.events[-1]["event"] == {"event": "RunFinished", "end": "completed", "summary": last["reason"]}
 
 
+@in_turn
 def test_the_retry_limit_in_the_stream(tmp_path: Path) -> None:
     with WireModel(botch(4)) as wire:
         said = bough(
@@ -119,6 +120,7 @@ def test_no_check_then_a_test_is_written_in_the_stream(tmp_path: Path) -> None:
     assert (none["command"], found["found"]) == ("", "there are Python tests (test_calc.py)")
 
 
+@in_turn
 def test_no_check_and_none_is_written_in_the_stream(tmp_path: Path) -> None:
     with WireModel([act("write", path="calc.py", content=FIXED), *[act("done", summary="fixed")] * 2]) as wire:
         said = bough(project(tmp_path, "none", {"calc.py": CALC}), *run_args(wire.base_url, "--json", check=None))
@@ -141,6 +143,7 @@ def test_what_needs_no_test_is_not_tested_and_that_is_said(tmp_path: Path) -> No
 # ── repairs ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@in_turn
 def test_a_repair_that_made_it_worse_is_rolled_back(tmp_path: Path) -> None:
     model = ScriptedModel(
         [
@@ -162,6 +165,7 @@ def test_a_repair_that_made_it_worse_is_rolled_back(tmp_path: Path) -> None:
     assert outcome.tree[0].files == ("calc.py", "notes.md")
 
 
+@in_turn
 def test_the_bug_hunter_is_told_what_failed_and_where(tmp_path: Path) -> None:
     _, journal = play(Case(name="", project="unittest", repairs=1), tmp_path)
     brief = journal.of(e.AttemptStarted)[1].brief
@@ -207,6 +211,7 @@ def test_each_failure_is_called_what_it_is(tmp_path: Path) -> None:
     }
 
 
+@in_turn
 def test_a_failing_baseline_is_measured_once_in_a_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
@@ -226,6 +231,7 @@ def test_a_failing_baseline_is_measured_once_in_a_process(tmp_path: Path, monkey
     )
 
 
+@in_turn
 def test_a_baseline_that_takes_long_does_not_hold_the_work(tmp_path: Path) -> None:
     """It runs beside the rounds; what it says is needed only for the verdict."""
     slow = f"{UNIT}\n\nclass Slow(unittest.TestCase):\n    def test_it(self):\n        __import__('time').sleep(3)\n"
@@ -240,6 +246,7 @@ def test_a_baseline_that_takes_long_does_not_hold_the_work(tmp_path: Path) -> No
 # ── evidence ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@in_turn
 def test_a_verdict_is_evidence(tmp_path: Path) -> None:
     place = project(tmp_path, "pytest")
 
@@ -262,6 +269,7 @@ def test_a_verdict_is_evidence(tmp_path: Path) -> None:
     assert outcome.summary == verdict.reason
 
 
+@in_turn
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 def test_nothing_of_a_hung_check_is_left(tmp_path: Path) -> None:
     token = f"300.{os.getpid()}{time.monotonic_ns() % 100_000}"

@@ -51,6 +51,7 @@ def verdicts(journal: Journal) -> list[tuple[str, Verdict]]:
     return [(task, event.verdict) for task, event in found if isinstance(event, e.CheckFinished)]
 
 
+@in_turn
 @pytest.mark.parametrize(
     ("folder", "command", "whole"),
     sampling.sample(
@@ -131,6 +132,7 @@ def test_a_check_that_prints_nothing_is_compared_by_its_exit_status(tmp_path: Pa
     assert "with the original tests restored, the check does not pass: it ends with exit status 1" in verdict.reason
 
 
+@in_turn
 def test_what_bough_cannot_see_is_said(tmp_path: Path) -> None:
     fix = Act(write="add.sh", text="echo $(($1 + $2))\n")
     seen = verdict_of(play(silent(fix), tmp_path / "seen")[0])
@@ -147,6 +149,7 @@ SUB = "def sub(a, b):\n    return a - b\n"
 DOCTEST = 'def add(a, b):\n    """\n    >>> add(2, 3)  # doctest: +SKIP\n    5\n    """\n    return a + b\n\n\n' + SUB
 
 
+@in_turn
 @pytest.mark.parametrize("check", ["python3 -m pytest -q --doctest-modules", "python3 -m doctest calc.py"])
 def test_an_example_that_is_skipped_is_neither_proof_nor_objection(check: str, tmp_path: Path) -> None:
     outcome, journal = play(Case(name="", does=[Act(write="calc.py", text=DOCTEST)], check=check), tmp_path)

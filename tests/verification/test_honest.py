@@ -68,6 +68,7 @@ def test_a_flaky_test_is_reported_and_fails_nothing_but_a_strict_run(
     assert [failure.kind for failure in verdict.failures] == (["flaky"] if strict else [])
 
 
+@in_turn
 @pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 @pytest.mark.parametrize("path", ["docs/index.md", "notes/today.log"])
 def test_what_is_found_at_the_top_runs_at_the_top(path: str, tmp_path: Path) -> None:
@@ -117,6 +118,7 @@ def test_new_tests_are_named_and_old_ones_are_not(tmp_path: Path) -> None:
     assert verdict_of(outcome).added == ("test_more.py::test_more",), explained(outcome)
 
 
+@in_turn
 @pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 def test_another_expectation_alone_is_no_work(tmp_path: Path) -> None:
     """The tests may be edited, so nothing is wrong with that; but the product is as it was."""

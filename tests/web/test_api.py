@@ -23,6 +23,7 @@ from bough.core.verdict.texts import LineCount
 from bough.interfaces.cli import backlog_run
 from bough.interfaces.cli.entry import run_command_line
 from bough.interfaces.web import actions, event_pages, routes, shapes
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 from tests.web import journals
 from tests.web.browsing import shop
@@ -74,6 +75,7 @@ def test_the_first_page_has_the_backlog_and_nothing_of_it_is_markup(tmp_path: Pa
         assert group["goals"][1]["words"] == ["it needs fix, which is not finished yet"]
 
 
+@in_turn
 def test_every_list_is_shown_and_changed_and_what_cannot_be_is_refused(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     with serve(tmp_path) as made:

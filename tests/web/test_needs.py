@@ -27,7 +27,7 @@ from tests.engine.test_planning import GOAL, PLAN, Office
 from tests.engine.test_talk import stuck
 from tests.harness import QUICK_CHECK, make_project
 from tests.interfaces.shell import bough
-from tests.sampling import sample
+from tests.sampling import in_turn, sample
 from tests.shipped import AGENT_ONLY
 from tests.verification.cases import python_on_path
 from tests.verification.test_approval import HALF, ID, UNIT, UP
@@ -145,6 +145,7 @@ async def last_answers(folder: Path) -> list[GivenAnswer]:
         return (await load_waiting(journal, name)).answered
 
 
+@in_turn
 @KINDS
 @pytest.mark.parametrize("elsewhere", [on_the_page, on_the_command_line], ids=["page", "command line"])
 def test_a_live_run_is_answered_from_elsewhere(
@@ -169,6 +170,7 @@ def test_a_live_run_is_answered_from_elsewhere(
     asyncio.run(both())
 
 
+@in_turn
 @KINDS
 def test_the_terminal_answers(case: Case, monkeypatch: pytest.MonkeyPatch, python_on_path: None) -> None:
     """As a person types it; the page comes second."""
@@ -214,6 +216,7 @@ class Editor:
         return schema.RequestPermissionResponse(outcome=schema.AllowedOutcome(outcome="selected", option_id=chosen))
 
 
+@in_turn
 @KINDS
 def test_the_editor_answers(case: Case, python_on_path: None) -> None:
     editor = Editor()

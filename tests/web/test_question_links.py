@@ -110,6 +110,7 @@ def test_an_answer_is_for_this_question_and_not_for_the_next_of_the_same_task(se
         assert ask(served, token_for(served)).json()["question"] == "And now?"
 
 
+@in_turn
 @pytest.mark.parametrize("answer, allow, say", [("yes", True, ""), ("No", False, ""), ("use make", False, "use make")])
 def test_a_command_is_allowed_or_refused(served: Served, answer: str, allow: bool, say: str) -> None:
     journals.append(served.root, "jade-fox", CONTROL, [e.CommandHeld("ab12", "git push", GOAL)])
@@ -121,6 +122,7 @@ def test_a_command_is_allowed_or_refused(served: Served, answer: str, allow: boo
     assert (ruled.id, ruled.allow, ruled.say) == ("ab12", allow, say)
 
 
+@in_turn
 def test_a_stolen_link_does_nothing_else(served: Served) -> None:
     token = token_for(served)
     stolen = {"x-bough-question": token, "x-bough": token, "origin": served.url}

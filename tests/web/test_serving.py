@@ -44,6 +44,7 @@ def test_a_port_that_is_taken(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert f"Port {port} on 127.0.0.1 is unavailable" in capsys.readouterr().err
 
 
+@in_turn
 def test_where_there_are_no_runs_yet_one_can_be_started(tmp_path: Path) -> None:
     place = make_project(tmp_path / "project")
     state = {"XDG_STATE_HOME": str(tmp_path / "state")}
@@ -129,6 +130,7 @@ def test_what_the_settings_of_a_repository_ask_for_is_answered_on_the_page(tmp_p
         assert project["wishes"] == {}
 
 
+@in_turn
 def test_the_same_address_after_a_restart_also_beside_a_run(tmp_path: Path) -> None:
     """The dashboard of a run takes no port that belongs to the project's own."""
     journals.write(tmp_path, "jade-fox", journals.large(2, 1))
@@ -141,6 +143,7 @@ def test_the_same_address_after_a_restart_also_beside_a_run(tmp_path: Path) -> N
             assert again.port == port
 
 
+@in_turn
 def test_a_run_that_is_removed_says_so(tmp_path: Path) -> None:
     journals.write(tmp_path, "jade-fox", journals.large(2, 1))
     journals.write(tmp_path, "opal-wren", journals.large(2, 1))
@@ -156,6 +159,7 @@ def test_a_run_that_is_removed_says_so(tmp_path: Path) -> None:
         assert [run["run"] for run in served.get("/api/runs")["projects"][0]["runs"]] == ["opal-wren"]
 
 
+@in_turn
 def test_all_projects_that_the_person_has_run_in(tmp_path: Path) -> None:
     state = str(tmp_path / "state")
     one, other = make_project(tmp_path / "one"), make_project(tmp_path / "other")
@@ -167,6 +171,7 @@ def test_all_projects_that_the_person_has_run_in(tmp_path: Path) -> None:
         assert [(each["root"], each["total"]) for each in found] == [(str(one), 1), (str(other), 1)]
 
 
+@in_turn
 def test_alongside_a_run(tmp_path: Path) -> None:
     """The run's own words are as ever; the dashboard is there while it is under way, and not after."""
     place = make_project(tmp_path / "project")
@@ -195,6 +200,7 @@ def test_alongside_a_run(tmp_path: Path) -> None:
         httpx2.get(f"{url}/")
 
 
+@in_turn
 def test_without_the_extra(tmp_path: Path) -> None:
     """Nothing else needs it, and a person who asks for the dashboard is told what to install."""
     journals.write(tmp_path, "jade-fox", journals.large(2, 1))

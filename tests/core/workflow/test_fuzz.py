@@ -13,6 +13,7 @@ from bough.core.workflow.keys import StateKeys, StepKeys, WorkflowKeys, list_key
 from bough.core.workflow.loading import load
 from bough.core.workflow.problems import WorkflowError, decode_text
 from tests.core.workflow.examples import EXAMPLES, read
+from tests.sampling import in_turn
 
 WHOLE = [read(name).encode() for name in EXAMPLES]
 SEASONING = [
@@ -113,6 +114,7 @@ def test_every_key_with_every_kind_of_value(lines: list[str]) -> None:
     survives("\n".join(lines).encode())
 
 
+@in_turn
 def test_many_problems_do_not_take_long() -> None:
     text = "".join(f'[[steps]]\nname = "s{n}"\nactoin = "x"\nneeds = ["s{n}x"]\n' for n in range(300))
     with pytest.raises(WorkflowError) as caught:
