@@ -24,13 +24,9 @@ def turns() -> dict[int, list[str]]:
 @namespaces
 @pytest.mark.parametrize("user", users())
 def test_no_attack_achieves_anything(user: int) -> None:
+    assert {name for names in turns().values() for name in names} == set(ATTACKS)
     argv = as_user([python_of(user), "-m", "tests.escape.hostile", *turns()[user]], user)
     done = subprocess.run(argv, cwd="/", env=surroundings(), capture_output=True, text=True, timeout=500)
     assert done.returncode == 0, done.stderr[-2000:]
     found = json.loads(done.stdout.splitlines()[-1])
     assert found == {name: [] for name in turns()[user]}, {name: damage for name, damage in found.items() if damage}
-
-
-def test_every_attack_is_tried() -> None:
-    assert {name for names in turns().values() for name in names} == set(ATTACKS)
-    assert len(ATTACKS) >= 46
