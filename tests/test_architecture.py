@@ -207,7 +207,7 @@ OPENERS = {
         adapters/workspaces/plain_folder adapters/workspaces/provisioning adapters/workspaces/saved_scan
         adapters/workspaces/repository adapters/workspaces/trees
         adapters/workspaces/workspace services/activity services/diagnosis app/journal app/project
-        services/worker_service engine/task_workspace
+        services/worker_service services/night engine/task_workspace
         adapters/verifiers/claim adapters/verifiers/check_runner
     """,
     "folders by handle, name by name, as `trust/handles` does: the hot path of every round": """

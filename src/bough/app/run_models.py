@@ -138,9 +138,7 @@ class Knowledge(Struct, frozen=True):
 
     def images(self, name: str, setting: Literal["auto", "on", "off"]) -> bool | None:
         """Return whether a model accepts images; None: unknown."""
-        if setting != "auto":
-            return setting == "on"
-        return self.said[name].images if name in self.said else None
+        return (self.said[name].images if name in self.said else None) if setting == "auto" else setting == "on"
 
 
 async def gather_knowledge(

@@ -11,30 +11,21 @@ from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
 from functools import partial
 from math import inf
+from pathlib import Path
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from bough.adapters.stores.liveness import worker_id
-from bough.adapters.stores.news import News
 from bough.adapters.workspaces import deliver
 from bough.app.choices import Choices, RunObserver
 from bough.app.session import Session
+from bough.core import errors
 from bough.core import events as e
 from bough.core.backlog.decide import CallOff, End, Join, Move, NightSituation, Take, Wait, decide, wants_joining
 from bough.core.backlog.entry import GoalReport
 from bough.core.backlog.state import TOGETHER, Backlog, BacklogItem, Night, evolve_backlog
 from bough.core.budget.limits import LAST_SHARE, Spend, sum_spends
-from bough.core.errors import (
-    BoughError,
-    ClaimHeld,
-    ClaimLost,
-    NotFound,
-    StoreError,
-    UsageError,
-    VersionConflict,
-    WorkspaceError,
-)
 from bough.core.ids import CONTROL, GOAL, slug
 from bough.core.journal.run_fold import Run
 from bough.core.planning.plan import build_goal_step
@@ -57,7 +48,9 @@ from bough.services.run_messages import find_person
 from bough.views.run_view import Outcome
 
 OFTEN = 1.0
-"""The fewest seconds between two reads of the backlog, however much is written to the journal."""
+"""Seconds between two looks at whether somebody has written to the journal."""
+SELDOM = 5.0
+"""Seconds between two reads of a journal on a server."""
 
 Deliver = Callable[[Session, str, str], Awaitable[tuple[str, str]]]
 """Opens a pull request for a run's branch, and returns its address and an optional remark."""
@@ -104,7 +97,9 @@ class _Live(Struct, frozen=True, eq=False):
 async def work_through(session: Session, plan: NightPlan, choices: Choices, watch: NightObserver) -> Backlog:
     """Work through the backlog until nothing is left to do or a limit is reached, and return its state then."""
     if plan.together and not await asyncio.to_thread(deliver.find_commit, session.root, "HEAD"):
-        raise UsageError("--apply-together needs a git repository with a commit: run `git init` and commit your files.")
+        raise errors.UsageError(
+            "--apply-together needs a git repository with a commit: run `git init` and commit your files."
+        )
     if plan.together:
         known = (await load_backlog(session, plan.name)).open_night
         if known is None or not known.together:  # Otherwise an earlier process of this night may have made the branch.
@@ -118,7 +113,7 @@ async def work_through(session: Session, plan: NightPlan, choices: Choices, watc
         """Renew the claims of goals whose run is just beginning or has just ended."""
         while True:
             await asyncio.sleep(LEASE / 3)
-            with suppress(StoreError):  # The next append notices a lost claim.
+            with suppress(errors.StoreError):  # The next append notices a lost claim.
                 await session.store.renew(worker_id(), LEASE)
 
     async with run_beside(beat()):
@@ -140,9 +135,8 @@ class NightWorker:
         self.watch = watch
         self.backlog = backlog
         self.live: dict[str, _Live] = {}
-        self._news = News(session.store)
         self._woken = asyncio.Event()
-        self._looked = 0.0
+        self._mark: tuple[int, int, float] | None = None
         self._refused: set[str] = set()
         """Goals whose claim another process held a moment ago."""
         self._settling = asyncio.Lock()
@@ -198,21 +192,28 @@ class NightWorker:
     async def _wait(self, until: float) -> None:
         """Sleep until a goal ends, another process writes to the journal, or the time `until` comes."""
         waits = [live.work for live in self.live.values()]
-        woken, news = asyncio.create_task(self._woken.wait()), asyncio.create_task(self._news.wait())
-        left = max(0.0, until - time.time()) if until else None
+        woken, pause = asyncio.create_task(self._woken.wait()), OFTEN if self._mark else SELDOM
         try:
-            await asyncio.wait([*waits, woken, news], timeout=left, return_when=asyncio.FIRST_COMPLETED)
-            if news.done() and not any(work.done() for work in waits):
-                pause = max(0.0, self._looked + OFTEN - time.monotonic())
-                await asyncio.wait([*waits, woken], timeout=pause, return_when=asyncio.FIRST_COMPLETED)
+            while True:
+                left = min(pause, max(0.0, until - time.time())) if until else pause
+                done, _ = await asyncio.wait([*waits, woken], timeout=left, return_when=asyncio.FIRST_COMPLETED)
+                if done or (until and time.time() >= until) or not self._mark or self._find_mark() != self._mark:
+                    break
         finally:
-            await cancel_tasks((woken, news))
+            await cancel_tasks((woken,))
         for name in [name for name, live in self.live.items() if live.work.done()]:
             self.live.pop(name).work.result()
 
+    def _find_mark(self) -> tuple[int, int, float] | None:
+        """Return what changes with every write to the journal, and once a minute; None for a journal on a server."""
+        try:
+            written = Path(f"{getattr(self.session.store, 'path', '')}-wal").stat()
+        except OSError:
+            return None
+        return written.st_mtime_ns, written.st_size, time.time() // 60
+
     async def _catch_up(self) -> None:
-        self._looked = time.monotonic()
-        self._news.clear()
+        self._mark = self._find_mark()  # Before reading, so that no later write is missed.
         for record in await self.session.store.read(self.backlog.stream, since=self.backlog.seq):
             self.backlog = evolve_backlog(self.backlog, record)
             if isinstance(record.event, e.StopRequested):
@@ -262,11 +263,15 @@ class NightWorker:
                 )
                 try:
                     planned: e.GoalTaken | e.GoalSettled = await self._plan_taking(item, night, cost)
-                except (NotFound, UsageError, WorkspaceError) as error:  # Only this goal fails; the others go on.
+                except (
+                    errors.NotFound,
+                    errors.UsageError,
+                    errors.WorkspaceError,
+                ) as error:  # Only this goal fails; the others go on.
                     planned = e.GoalSettled(GoalReport("error", str(error)))
                 await store.append(claim, [planned], item.version)
                 held = holding.pop_all() if isinstance(planned, e.GoalTaken) else AsyncExitStack()
-        except (ClaimHeld, ClaimLost, VersionConflict):
+        except (errors.ClaimHeld, errors.ClaimLost, errors.VersionConflict):
             return False
         await self._catch_up()
         if isinstance(planned, e.GoalSettled):
@@ -310,11 +315,11 @@ class NightWorker:
         async with held:
             try:
                 report = await self._work_on(item, claim, stop)
-            except (ClaimHeld, ClaimLost):
+            except (errors.ClaimHeld, errors.ClaimLost):
                 # A person has resumed the run in another process, or this process was suspended for long and another
                 # one took over the goal. That process records the outcome.
                 return
-            except (BoughError, OSError) as error:
+            except (errors.BoughError, OSError) as error:
                 report = GoalReport("error", str(error))
             if report is None or (report.status == "stopped" and self.watch.stop.requested):
                 return  # The next process resumes the goal, as after a crash.
@@ -325,7 +330,7 @@ class NightWorker:
                     report = replace(report, status="dropped", why="removed from the list")
                 elif report.status == "completed" and report.files:
                     report = replace(report, conflicts=await find_conflicts(self.session, backlog, item, report))
-                with suppress(ClaimLost):
+                with suppress(errors.ClaimLost):
                     await self.session.store.append(claim, [e.GoalSettled(report)], item.version)
 
     async def _work_on(self, item: BacklogItem, claim: Claim, stop: Stop) -> GoalReport | None:
@@ -390,7 +395,7 @@ class NightWorker:
             if self.plan.deliver is not None:
                 address, remark = await self.plan.deliver(session, outcome.run, branch)
                 report = replace(report, address=address, why=f"{report.why}; {remark}" if remark else report.why)
-        except BoughError as error:
+        except errors.BoughError as error:
             report = replace(report, why=f"{report.why}; {error}")
         return report
 
@@ -406,7 +411,6 @@ class NightWorker:
     async def leave(self) -> None:
         """Cancel all goals that this process works on. The next process resumes them."""
         await cancel_tasks(live.work for live in self.live.values())
-        self._news.close()
 
     async def finish(self, why: str) -> Backlog:
         """End the night, unless another process still works on goals: merge the branches if the person wants that, and
@@ -439,6 +443,6 @@ class NightWorker:
                 work = NightBranch(self.session, self.backlog, night, self.choices, self.plan.jobs, self._post)
                 doing = partial(self.watch.doing, TOGETHER)
                 await work.join(RunObserver(self.watch.stop, recorded=recorded, doing=doing))
-        except ClaimHeld:
+        except errors.ClaimHeld:
             return False
         return True

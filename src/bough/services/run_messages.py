@@ -204,9 +204,7 @@ class AskAnywhere(Struct, frozen=True, eq=False):
             await post(mine)
             await look()
             ruled = find() or mine
-        if ruled.allow:
-            return "yes"
-        return None if not ruled.by else ruled.say or "no"
+        return "yes" if ruled.allow else (ruled.say or "no") if ruled.by else None
 
 
 async def rule_on_command(journal: Journal, name: str, allow: bool, say: str = "", id: str = "", task: str = "") -> str:

@@ -23,8 +23,8 @@ def render_report(run: RunView, status: str, table: Table) -> str:
         lines += [clean_markdown_line(describe_evidence(verdict)), "", clean_markdown_line(verdict.reason), ""]
         lines += [f"- {clean_markdown_line(text)}" for text in list_shortcomings(verdict, FAILING)]
     failing = [case for row in table.rows for case in row.probes if case.outcome == "failed"]
-    for name, says in dict.fromkeys((case.name, case.says) for case in failing[:FAILING]):
-        lines.append(f"- **{clean_markdown_line(name)} fails**: {clean_markdown_line(says)}")
+    told = dict.fromkeys((case.name, case.says) for case in failing[:FAILING])
+    lines += [f"- **{clean_markdown_line(name)} fails**: {clean_markdown_line(says)}" for name, says in told]
     lines += ["", *render_table(table, run.rechecked), "", f"Run `{run.name}`."]
     return "\n".join(lines) + "\n"
 

@@ -315,9 +315,7 @@ def _find_error(answer: Any) -> Any:
 def _extract_message(error: Any) -> str:
     if isinstance(error, dict):
         error = next((error[key] for key in ("message", "detail", "error") if error.get(key)), error)
-    if isinstance(error, str):
-        return error
-    return "" if error is None else msgspec.json.encode(error).decode()
+    return error if isinstance(error, str) else "" if error is None else msgspec.json.encode(error).decode()
 
 
 def _extract_kinds(error: Any) -> tuple[str, ...]:

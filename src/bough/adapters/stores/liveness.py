@@ -152,9 +152,7 @@ def _parse_worker(worker: str) -> _Process | None:
 def _read_start_time(pid: int) -> str | None:
     """Return the start time of a process; None if it cannot be seen, `ended` if it is a zombie."""
     fields = _read_stat(pid)
-    if not fields:
-        return None
-    return "ended" if fields[0] in "ZX" else fields[19]
+    return None if not fields else "ended" if fields[0] in "ZX" else fields[19]
 
 
 def _read_stat(pid: int) -> list[str]:

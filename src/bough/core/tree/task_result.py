@@ -74,11 +74,9 @@ def _list_dropped(task: Task) -> set[str]:
 
 def has_errors(task: Task) -> bool:
     """Whether the task left a failing check or command or, for a critic, whether one of its probes fails."""
-    if task.step.role == "critic" and list_critic_probes(task):
-        return True
-    if task.outcome.ran is not None and not task.outcome.ran.ok:
-        return True
-    return task.acceptance.verdict is not None and task.acceptance.verdict.ruling not in ("passed", "not_verified")
+    ran, verdict = task.outcome.ran, task.acceptance.verdict
+    failed = (ran is not None and not ran.ok) or (task.step.role == "critic" and bool(list_critic_probes(task)))
+    return failed or (verdict is not None and verdict.ruling not in ("passed", "not_verified"))
 
 
 def describe_verdict(task: Task) -> str:
