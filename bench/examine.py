@@ -86,7 +86,7 @@ def check_out(ann: Person, mirror: Path, one: dict[str, Any]) -> str:
 
 def list_hunks(ann: Person, one: dict[str, Any]) -> dict[str, list[tuple[int, int]]]:
     """The lines of the commit's own parts, by product file."""
-    from bough.core.acceptance.change_parts import edit_file
+    from bough.services.needless import edit_file
 
     found = {}
     for path in one["product"]:

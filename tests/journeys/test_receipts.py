@@ -112,6 +112,8 @@ def test_a_signature_holds_for_every_byte(meet: Meet, tmp_path: Path) -> None:
     file.write_bytes(body)
     subprocess.run(["ssh-keygen", "-q", "-Y", "sign", "-f", other, "-n", "bough-receipt", file], check=True, input=b"y")
     assert f"is of nobody in {signers}" in ann.bough("recheck", str(file), "--signers", str(signers), status=3).err
+    Path(f"{file}.sig").write_bytes(b"")
+    assert f"is of nobody in {signers}" in ann.bough("recheck", str(file), "--signers", str(signers), status=3).err
     Path(f"{file}.sig").unlink()
     assert "is not signed" in ann.bough("recheck", str(file), "--signers", str(signers), status=2).err
 

@@ -138,12 +138,8 @@ class Commands:
     async def examine(
         self,
         context: Context,
-        goal: Annotated[
-            str, Field(description="What the change should achieve, in the words of whoever asked for it.")
-        ],
-        what: Annotated[
-            str, Field(description="A branch, a range A..B or a commit; empty: the uncommitted changes.")
-        ] = "",
+        goal: Annotated[str, Field(description="What the change should achieve, as whoever asked for it said.")],
+        what: Annotated[str, Field(description="A branch, range A..B or commit; empty: uncommitted changes.")] = "",
         check: Annotated[str, Field(description="The command that has to pass; empty: the project's own tests.")] = "",
         wait_seconds: Annotated[float, Field(ge=0, description="Seconds to wait for it; then poll `status`.")] = 1e9,
     ) -> dict[str, Any]:

@@ -104,15 +104,12 @@ async def examine(
     goal: Annotated[str, "What the change should achieve (default: its commit messages)."] = "",
     base: Annotated[str, "What the change is compared with (default: where the branch left main)."] = "",
     check: Annotated[str, "The command that has to pass (default: the tests bough finds)."] = "",
-    needless: Annotated[
-        bool, f"Also find the parts that the goal does not need: at most {MOST_CHECKS} checks."
-    ] = False,
+    needless: Annotated[bool, f"Also find parts that the goal does not need: at most {MOST_CHECKS} checks."] = False,
 ) -> ExaminedChange:
     """Judge a change that anybody made.
 
     WHAT is a branch, a range A..B, a commit, a patch file or a pull request ('#123', with your own `gh`); without it,
-    your uncommitted changes. What it should achieve comes from --goal, or else from its commit messages; you see that
-    before it costs anything.
+    your uncommitted changes. You see its purpose (--goal, or its commit messages) before it costs anything.
 
     The check runs on the files without and with the change. Then an examiner (a model that sees only the goal and the
     interface of the code) writes test cases; bough runs them on both sides. Nothing is repaired, and none of your files

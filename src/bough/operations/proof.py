@@ -103,8 +103,7 @@ async def recheck(opened: "Session", run: str, *, onto: str = "", setup: str = "
 async def recheck_file(
     opened: "Session", file: str, signers: "Path | None", of: str, choices: "Choices", tell: Callable[[str], None]
 ) -> RecheckedReceipt:
-    """Run a receipt again, without a model. `signers`: the file of those whose signatures count; `of`: the change that
-    the receipt must be about."""
+    """Run a receipt again, without a model: see `recheck_receipt`."""
     from bough.services.recheck import recheck_receipt
 
     rerun, who, found = await recheck_receipt(opened, file, signers, of, choices, tell)

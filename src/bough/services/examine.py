@@ -12,7 +12,7 @@ from functools import partial
 import msgspec
 from msgspec.structs import replace
 
-from bough.adapters.workspaces.given_change import GivenChange, PersonCommits
+from bough.adapters.workspaces.person_repository import GivenChange, PersonCommits
 from bough.app.choices import Choices, RunObserver
 from bough.app.session import Session
 from bough.core.acceptance.goal_reading import read_goal
@@ -29,8 +29,6 @@ SHOWN_LINES = 12
 """The most lines of the goal that are shown before the examination begins."""
 FEWEST_WORDS = 3
 """The fewest words that a goal must have: fewer cannot ask for anything."""
-
-
 JUDGED = ("completed", "not_proven", "failed")
 """The statuses of completed examinations: the change is proven, neither proven nor refuted, or refuted."""
 
@@ -94,8 +92,7 @@ async def take_change(session: Session, change: GivenChange) -> tuple[str, str]:
 
 
 async def bring_commit(session: Session, commit: str) -> str:
-    """Copy the files of a commit of the person's, or their files as they are, into bough's own repository, and return
-    the tree. `commit`: empty for the files as they are."""
+    """Copy the files of a commit, or the person's files if it is empty, into bough's repository; return their tree."""
     if not commit:
         return await session.workspaces.take()
     tree = await asyncio.to_thread(PersonCommits(session.root).find_tree, commit)

@@ -3,6 +3,8 @@ as it is now. Both happen in private checkouts, and the person's files stay unch
 
 import asyncio
 import os
+import re
+import tempfile
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from hashlib import sha256
@@ -13,7 +15,7 @@ from msgspec.structs import replace
 
 import bough
 from bough.adapters.models.absent import NOBODY
-from bough.adapters.workspaces.given_change import PersonCommits
+from bough.adapters.workspaces.person_repository import PersonCommits
 from bough.app.choices import Choices, RunObserver
 from bough.app.session import Session
 from bough.core import events as e
@@ -23,7 +25,7 @@ from bough.core.acceptance.receipt import ABSENT, CHECK, Receipt, ReceiptCase, R
 from bough.core.acceptance.verdict import Check
 from bough.core.backlog.decide import list_proven
 from bough.core.backlog.state import Backlog
-from bough.core.errors import BoughError, UsageError, WorkspaceError
+from bough.core.errors import BoughError, Unavailable, UsageError, WorkspaceError
 from bough.core.ids import GOAL
 from bough.core.journal.run_fold import Run
 from bough.core.planning.plan import Step
@@ -34,8 +36,8 @@ from bough.ports import Merged, Ports
 from bough.ports.verifier import Work
 from bough.services.backlog import list_backlogs, load_backlog
 from bough.services.examine import bring_commit, find_change, take_change
-from bough.trust import ssh_signatures
-from bough.trust.files import read_own
+from bough.trust.files import Place, read_own
+from bough.trust.programs import make_environment, run_program
 from bough.views.formatting import name_some
 from bough.views.vocabulary import describe_status
 
@@ -45,6 +47,10 @@ BAD = ("failed", "error", "broken")
 MAINS = ("refs/heads/main", "refs/heads/master", "refs/remotes/origin/HEAD", "HEAD")
 FAR = 1_000
 """How many commits of main are searched at most for the one that broke the work."""
+PURPOSE = "bough-receipt"
+"""The purpose that a signature states: a signature for another purpose does not count."""
+SIGNATURE = ".sig"
+"""The end of the name of a receipt's signature, which `ssh-keygen -Y` makes with an SSH key of the person's."""
 
 
 class Measuring(Struct, eq=False):
@@ -53,6 +59,7 @@ class Measuring(Struct, eq=False):
     run: Run
     ports: Ports
     check: Check
+    rerun: Rerun
 
     async def measure(
         self, tree: str, probes: Sequence[Probe] = (), *, check: bool = True, only: Sequence[str] = (), tests: str = ""
@@ -70,33 +77,31 @@ class Measuring(Struct, eq=False):
             found[CHECK] = "passed" if ran.exit_status == 0 else "failed"
         return found
 
-    async def measure_sides(self, rerun: Rerun, probes: Sequence[Probe]) -> Rerun:
+    async def measure_sides(self, probes: Sequence[Probe]) -> Rerun:
         """Run everything on both trees of a receipt, and return it with the outcomes."""
-        before, after = await self.measure(rerun.base, probes), await self.measure(rerun.head, probes)
+        before, after = [await self.measure(tree, probes) for tree in (self.rerun.base, self.rerun.head)]
         sides = {name: Sides(before.get(name, ABSENT), after.get(name, ABSENT)) for name in sorted({*before, *after})}
         cases = tuple(ReceiptCase(probe, sides.pop(probe.name, Sides())) for probe in probes)
-        return replace(rerun, check=sides.pop(CHECK), tests=sides, probes=cases)
+        return replace(self.rerun, check=sides.pop(CHECK), tests=sides, probes=cases)
 
     def make_work(self, tree: str, base: str = "") -> Work:
-        goal = self.run.plan.goal
-        task = Task(GOAL, step=goal, base=base or self.run.base, tree=tree, rules=self.run.rules)
-        return Work(self.run, task, self.check)
+        run = self.run
+        task = Task(GOAL, step=run.plan.goal, base=base or run.base, tree=tree, rules=run.rules)
+        return Work(run, task, self.check)
 
 
 @asynccontextmanager
-async def open_measuring(
-    session: Session, base: str, command: str, folder: str, choices: Choices
-) -> AsyncIterator[Measuring]:
-    """Open what is needed to run a check on trees. `folder`: where it runs, relative to the top of the project."""
+async def open_measuring(session: Session, rerun: Rerun, choices: Choices) -> AsyncIterator[Measuring]:
+    """Open what is needed to run the command of `rerun` on trees."""
     from bough.app.run_ports import open_ports
 
     # A command from the person runs in their folder; one that bough found runs in the project's top folder.
-    step = Step(GOAL, "Run it again.", test_command=command if folder else None)
+    step = Step(GOAL, "Run it again.", test_command=rerun.command if rerun.folder else None)
     async with (
-        open_ports(session, {"main": NOBODY}, choices, RunObserver(), folder=folder) as ports,
-        session.inspect(step, base, choices, folder) as run,
+        open_ports(session, {"main": NOBODY}, choices, RunObserver(), folder=rerun.folder) as ports,
+        session.inspect(step, rerun.base, choices, rerun.folder) as run,
     ):
-        yield Measuring(run, ports, Check(command, "it ran before", recognise(command)))
+        yield Measuring(run, ports, Check(rerun.command, "it ran before", recognise(rerun.command)), rerun)
 
 
 @asynccontextmanager
@@ -114,17 +119,17 @@ async def open_finished(
         raise UsageError(f"{name} has nothing to check again: no check has passed on its change.")
     ran = (one for one in list_live_probes(task) if one.name in results)
     probes = tuple(one for one in ran if not passed or results[one.name].outcome == "passed")
-    folder = run.folder if run.plan.goal.test_command else ""
-    async with open_measuring(session, run.base, verdict.command, folder, choices) as measuring:
+    rerun = Rerun(run.base, task.tree, verdict.command, Sides())
+    rerun = replace(rerun, folder=run.folder if run.plan.goal.test_command else "")
+    async with open_measuring(session, rerun, choices) as measuring:
         yield run, task, probes, measuring
 
 
 async def make_receipt(session: Session, name: str, choices: Choices) -> Receipt:
     """Run the evidence of a finished run again, and make a receipt of the results and of what the run claims."""
     view, table, records = await session.view(name), await session.evidence(name), await session.store.read(name)
-    async with open_finished(session, name, choices) as (run, task, probes, measuring):
-        blank = Rerun(run.base, task.tree, measuring.check.command, Sides(), folder=measuring.run.folder)
-        rerun = await measuring.measure_sides(blank, probes)
+    async with open_finished(session, name, choices) as (run, _, probes, measuring):
+        rerun = await measuring.measure_sides(probes)
     journal = b"".join(e.encode((one.task, one.version, one.at, one.event)) for one in records)
     claims = {
         "run": name,
@@ -157,11 +162,11 @@ async def recheck_receipt(
     except OSError as error:
         raise UsageError(f"{file} cannot be read: {error.strerror}.") from None
     try:
-        signature = read_own(Path(f"{file}{ssh_signatures.ENDING}"))
-        who = ssh_signatures.check(file, body, signature, signers, session.root)
+        signature = read_own(Path(f"{file}{SIGNATURE}"))
+        who = check_signature(file, body, signature, signers, session.root)
     except FileNotFoundError:
         if signers is not None:
-            raise UsageError(f"{file} is not signed: {file}{ssh_signatures.ENDING} is missing.") from None
+            raise UsageError(f"{file} is not signed: {file}{SIGNATURE} is missing.") from None
         who = ""
     receipt = receipts.read_receipt(body, file)
     rerun, found = receipt.predicate.rerun, list[str]()
@@ -169,21 +174,23 @@ async def recheck_receipt(
         try:
             await session.workspaces.bring(tree)
         except WorkspaceError as error:
-            raise UsageError(
-                f"The tree {tree[:10]} of the receipt is not in this repository: it is about another one, or its "
-                f"commits are not here yet (`git fetch`). {error}"
-            ) from None
-    if of:
-        await _require_change(session, rerun, file, of)
+            why = "it is about another one, or its commits are not here yet (`git fetch`)"
+            raise UsageError(f"The tree {tree[:10]} of the receipt is not in this repository: {why}. {error}") from None
+    if of:  # In the change, the receipt's own file and its signature do not count.
+        change, own = await find_change(session, of), os.path.relpath(os.path.realpath(file), session.root)
+        base, head = await take_change(session, change)
+        for side, here, there in (("without", base, rerun.base), ("with", head, rerun.head)):
+            differing = {one.path for one in await session.workspaces.changes(here, there)} - {own, own + SIGNATURE}
+            if differing:
+                other = f"The receipt is about other code than {change.says}, so nothing of it was run"
+                raise WrongReceipt(f"{other}: {side} the change, {name_some(sorted(differing))} differs.")
     tell(f"Running `{rerun.command}` without and with the change.")
     if session.config.sandbox.mode == "none":
-        raise UsageError(
-            "A receipt's command runs only in the sandbox, and your settings turn that off: see `bough config`."
-        )
+        raise UsageError("A receipt runs only in the sandbox, and your settings turn that off: see `bough config`.")
     probes = tuple(case.probe for case in rerun.probes)
     for again in (False, True):
-        async with open_measuring(session, rerun.base, rerun.command, rerun.folder, choices) as measuring:
-            now = await measuring.measure_sides(rerun, probes)
+        async with open_measuring(session, rerun, choices) as measuring:
+            now = await measuring.measure_sides(probes)
             if rerun.tests and all(sides.after == ABSENT for sides in now.tests.values()):
                 work = measuring.make_work(rerun.head, rerun.head)
                 known = await measuring.ports.verifier.at_base(work, lambda line: None)
@@ -195,18 +202,48 @@ async def recheck_receipt(
     return rerun, who, found
 
 
-async def _require_change(session: Session, rerun: Rerun, file: str, what: str) -> None:
-    """Raise an error unless a receipt is about that change, in which its own file and its signature do not count."""
-    change = await find_change(session, what)
-    base, head = await take_change(session, change)
-    own = os.path.relpath(os.path.realpath(file), session.root)
-    for side, here, there in (("without", base, rerun.base), ("with", head, rerun.head)):
-        differing = {one.path for one in await session.workspaces.changes(here, there)}
-        if differing := differing - {own, own + ssh_signatures.ENDING}:
-            raise ssh_signatures.WrongReceipt(
-                f"The receipt is about other code than {change.says}, so nothing of it was run: {side} the change, "
-                f"{name_some(sorted(differing))} differs."
-            )
+class WrongReceipt(UsageError):
+    """Somebody else signed the receipt, its signature is of another text, or it is about another change."""
+
+    exit_status = 3
+
+
+def sign_receipt(body: bytes, key: Path, project: Path) -> bytes:
+    """Sign with a private key; or with a public key, if the person's SSH agent holds its private key."""
+    fails, out = _run_keygen(project, body, "sign", "-q", "-f", str(key.absolute()), "-n", PURPOSE)
+    if fails:
+        raise UsageError(f"The receipt is not signed: ssh-keygen does not take the key {key} ({fails}).")
+    return out.encode()
+
+
+def check_signature(name: str, body: bytes, signature: bytes, signers: Path | None, project: Path) -> str:
+    """Return who signed the body of the file `name`, as a phrase. `signers`: a file of the people whose signatures
+    count, in git's form; without it only the key is known. Raises for a wrong signature."""
+    with tempfile.TemporaryDirectory(prefix="bough-signature-") as aside:
+        file, how = Place(aside, "signature"), ["check-novalidate"]
+        file.write(signature)
+        if signers is not None:
+            allowed = ("-f", str(signers.absolute()))
+            _, found = _run_keygen(project, b"", "find-principals", "-s", str(file), *allowed)
+            how = ["verify", *allowed, "-I", found.partition("\n")[0].strip() or "nobody"]
+        fails, out = _run_keygen(project, body, *how, "-n", PURPOSE, "-s", str(file))
+    if fails:
+        fault = f"of nobody in {signers}" if how[-1] == "nobody" else "wrong"
+        raise WrongReceipt(f"The signature of {name} is {fault}, so nothing of it was run: {fails}.")
+    by = re.search(r"signature (?:for (.+) )?with (.+)", out)
+    return (by[1] or by[2]) if by else "an unknown key"
+
+
+def _run_keygen(project: Path, body: bytes, *words: str) -> tuple[str, str]:
+    """Return why `ssh-keygen` failed, which is empty if it did not, and its output."""
+    env = make_environment(SSH_AUTH_SOCK=os.environ.get("SSH_AUTH_SOCK", ""))
+    try:
+        done = run_program(("ssh-keygen", "-Y", *words), project=project, env=env, feed=body, timeout=60)
+    except FileNotFoundError:
+        raise Unavailable("`ssh-keygen` is not on your PATH: install OpenSSH.") from None
+    out, said = (text.decode(errors="replace") for text in (done.stdout, done.stderr))
+    why = (said or out).strip().rpartition("\n")[2].strip(" .\r") or "it gave no reason"
+    return why if done.returncode else "", out
 
 
 async def list_proven_runs(session: Session, what: str) -> list[str]:
@@ -219,8 +256,7 @@ async def list_proven_runs(session: Session, what: str) -> list[str]:
     else:
         views = [await session.view(name) for name in await session.store.runs()]
         goals = [(view.name, view.tasks[GOAL]) for view in views if view.status == "completed"]
-        judged = [(name, goal) for name, goal in goals if goal.verdict is not None and goal.verdict.command]
-        found = [name for name, goal in judged if goal.tree != goal.base]
+        found = [name for name, goal in goals if goal.verdict and goal.verdict.command and goal.tree != goal.base]
     if not found:
         raise UsageError(f"No work of {what or 'this project'} is proven: nothing to check again. See `bough runs`.")
     return found
@@ -229,11 +265,11 @@ async def list_proven_runs(session: Session, what: str) -> list[str]:
 async def recheck_night(session: Session, backlog: Backlog, choices: Choices) -> list[str]:
     """Check the proven work of a night (one pass through a backlog) again, if main has new commits since its start.
     Return a sentence about each goal that could not be checked."""
-    commits, night = PersonCommits(session.root), backlog.open_night
+    night = backlog.open_night
     if night is None or not (began := night.started.commit):
         return []
-    tip = await asyncio.to_thread(_find_tip, commits, "")
-    if await asyncio.to_thread(commits.ask, "merge-base", tip, began) == tip:
+    tip = await asyncio.to_thread(_find_tip, session, "")
+    if await asyncio.to_thread(PersonCommits(session.root).ask, "merge-base", tip, began) == tip:
         return []
     failed = []
     for item in list_proven(backlog):
@@ -247,16 +283,16 @@ async def recheck_night(session: Session, backlog: Backlog, choices: Choices) ->
 
 async def recheck_run(session: Session, name: str, onto: str, choices: Choices) -> e.Rechecked:
     """Merge a run's work with main (or the commit `onto`), run its evidence, and record the result."""
-    commits = PersonCommits(session.root)
     async with open_finished(session, name, choices, passed=True) as (_, task, probes, measuring):
-        tip, verdict = await asyncio.to_thread(_find_tip, commits, onto), task.acceptance.verdict
+        tip, verdict = await asyncio.to_thread(_find_tip, session, onto), task.acceptance.verdict
         tests = (*verdict.fixed, *verdict.added) if verdict is not None else ()
-        event = await MovedMain(session, commits, measuring, task.tree, tests, probes, tip).judge(onto)
+        event = await MovedMain(session, measuring, tests, probes, tip).judge(onto)
     await session.record(name, event)
     return event
 
 
-def _find_tip(commits: PersonCommits, onto: str) -> str:
+def _find_tip(session: Session, onto: str) -> str:
+    commits = PersonCommits(session.root)
     if onto:
         return commits.require(onto)
     if not (tip := next((found for name in MAINS if (found := commits.find(name))), "")):
@@ -268,10 +304,7 @@ class MovedMain(Struct, frozen=True):
     """Judges whether the evidence for a run's work still holds on main, which may have moved."""
 
     session: Session
-    commits: PersonCommits
     measuring: Measuring
-    head: str
-    """The tree with the work."""
     tests: tuple[str, ...]
     """The tests that proved the work."""
     probes: tuple[Probe, ...]
@@ -288,8 +321,8 @@ class MovedMain(Struct, frozen=True):
     async def _merge(self, commit: str) -> Merged:
         """Merge the work with a commit. Lines that both add in the same place count as a conflict here, although
         bough's own merges keep both, because the person's git would stop there."""
-        theirs = await bring_commit(self.session, commit)
-        merged = await self.session.workspaces.merge(self.measuring.run.base, theirs, self.head)
+        theirs, rerun = await bring_commit(self.session, commit), self.measuring.rerun
+        merged = await self.session.workspaces.merge(rerun.base, theirs, rerun.head)
         return Merged(merged.tree, (*merged.conflicts, *merged.both))
 
     async def _find_failing(self, merged: str) -> list[str]:
@@ -302,16 +335,16 @@ class MovedMain(Struct, frozen=True):
         now = await measure(merged)
         lost = [name for name in self.tests if name not in now] if len(now) > 1 else []
         if lost:  # A name that the work itself no longer has either differs in every run, for example by the clock.
-            own = await measure(self.head)
+            own = await measure(self.measuring.rerun.head)
             lost = [name for name in lost if name in own or len(own) == 1]
         if now[CHECK] == "passed" and not lost:
             return []
         alone = await measure(await bring_commit(self.session, self.tip))
         if len(now) == 1 and alone[CHECK] == "failed":
-            raise UsageError(
-                f"`{self.measuring.check.command}` also fails on {self.tip[:10]} without the work, so it proves "
-                "nothing: repair that first, or name another commit with --onto."
+            why = (
+                f"`{self.measuring.check.command}` also fails on {self.tip[:10]} without the work, so it proves nothing"
             )
+            raise UsageError(f"{why}: repair that first, or name another commit with --onto.")
         failing = [name for name, outcome in now.items() if outcome in BAD and name != CHECK]
         if new := [name for name in failing if name in self.tests or alone.get(name) not in BAD]:
             again = await measure(merged, only=new)  # to exclude failures by chance
@@ -333,7 +366,8 @@ class MovedMain(Struct, frozen=True):
     async def _find_first(self, failing: list[str]) -> str:
         """Find the first commit of main since the work began that breaks it, by bisection; empty if there are no
         commits since."""
-        commits = await asyncio.to_thread(self.commits.list_since, self.measuring.run.base, self.tip, FAR)
+        list_since = PersonCommits(self.session.root).list_since
+        commits = await asyncio.to_thread(list_since, self.measuring.run.base, self.tip, FAR)
         first, last = 0, len(commits) - 1
         while first < last:
             middle = (first + last) // 2

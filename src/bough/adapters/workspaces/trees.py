@@ -105,9 +105,8 @@ class GitTrees:
                 repository.write("apply", "--cached", "--whitespace=nowarn", feed=patch, index=index)
             except WorkspaceError as error:
                 why = str(error).partition(": ")[2].rstrip(".")
-                raise UsageError(
-                    f"The patch does not apply to its base ({why}): name the commit that it starts from with --base."
-                ) from None
+                way = "name the commit that it starts from with --base"
+                raise UsageError(f"The patch does not apply to its base ({why}): {way}.") from None
             tree = repository.write("write-tree", index=index).decode().strip()
         repository.publish(tree, base)
         return tree

@@ -28,8 +28,6 @@ class Sides(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ReceiptCase(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """An examiner's case with its outcomes."""
-
     probe: Probe
     outcome: Sides
 

@@ -57,7 +57,7 @@ async def examine(
         ]
         status = await finish_run(opened, await opened.outcome(name), apply=False, as_json=as_json)
         if receipt is not None and (await opened.run(name)).end is not None:
-            await _write_receipt(opened, name, receipt, quiet=as_json)
+            await _write_receipt(opened, name, receipt, None, quiet=as_json)
         return status
 
 
@@ -123,19 +123,17 @@ async def receipt(opened: "app.Session", name: str, output: str | None, sign: Pa
     """
     if sign is not None and output is None:
         raise click.UsageError("--sign needs --output F: the signature is written to F.sig")
-    await _write_receipt(opened, name, output, sign)
+    await _write_receipt(opened, name, output, sign, quiet=False)
 
 
-async def _write_receipt(
-    opened: "app.Session", name: str, output: str | None, sign: Path | None = None, quiet: bool = False
-) -> None:
+async def _write_receipt(opened: "app.Session", name: str, output: str | None, sign: Path | None, quiet: bool) -> None:
     from bough.core.acceptance.receipt import write_receipt
-    from bough.trust import ssh_signatures
+    from bough.services.recheck import SIGNATURE, sign_receipt
 
     body = write_receipt((await OPERATIONS["receipt"].does(opened, name)).facts["receipt"])
     write_output(output or "-", body)
     if sign is not None:
-        write_output(f"{output}{ssh_signatures.ENDING}", ssh_signatures.sign(body, sign, opened.root))
+        write_output(f"{output}{SIGNATURE}", sign_receipt(body, sign, opened.root))
     if output and not quiet:
         click.echo(f"Wrote what {name} shows to {output}: `bough recheck {output}` runs it again anywhere.")
 
@@ -188,14 +186,11 @@ async def recheck(
             page.paragraph(*([(f"{name}  ", "bold")] if name else []), text=line, style=style)
             page.flush()
 
-    again, found = OPERATIONS["recheck"].does, list[Any]()
+    again, found, asked = OPERATIONS["recheck"].does, list[Any](), {"onto": onto or "", "setup": chosen["setup"] or ""}
     async with app.open_session(folder, create=file, choices=choices) as opened:
         for name in [""] if file else await list_proven_runs(opened, what):
-            found.append(
-                await recheck_file(opened, what, signers, of, choices, tell)
-                if file
-                else await again(opened, name, onto=onto or "", setup=chosen["setup"] or "")
-            )
+            work = recheck_file(opened, what, signers, of, choices, tell) if file else again(opened, name, **asked)
+            found.append(await work)
             tell(found[-1].said, "red" if found[-1].exit_status else "green", name)
     if as_json:
         print_json(found[0].facts if file else [{"said": one.said, **one.facts} for one in found])

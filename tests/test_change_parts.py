@@ -2,7 +2,7 @@
 
 import pytest
 
-from bough.core.acceptance.change_parts import edit_file
+from bough.services.needless import edit_file
 
 FUNCTION = "def f(x):\n    if x:\n        return 1\n    return 2\n"
 CLASS = "class A:\n    x = 1\n\n    def one(self):\n        return 1\n"
