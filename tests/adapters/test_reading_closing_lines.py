@@ -35,6 +35,7 @@ SAID: list[tuple[str, str, tuple[int, int, int]]] = [
     ("pytest", "no tests ran in 0.01s", (0, 0, 0)),
     ("pytest", "15 deselected in 0.01s", (0, 0, 0)),
     ("pytest", "1 error in 0.11s\nmake: *** [Makefile:2: test] Error 2", (0, 1, 0)),
+    ("", "all.tcl:\tTotal\t6\tPassed\t4\tSkipped\t1\tFailed\t1\nSourced 2 Test Files.", (4, 1, 1)),
     ("unittest", "Ran 3 tests in 0.001s\n\nOK", (3, 0, 0)),
     ("unittest", "Ran 4 tests in 0.001s\n\nOK (skipped=1, expected failures=1)", (2, 0, 2)),
     ("unittest", "Ran 4 tests in 0.001s\n\nFAILED (failures=1, errors=1, unexpected successes=1)", (1, 3, 0)),

@@ -5,7 +5,8 @@ import pytest
 from bough.core.acceptance.verdict import Case, Report
 from bough.core.verdict.check_run import count_told
 from bough.core.verdict.language import Missing
-from bough.core.verdict.missing import ProjectFacts, find_missing, set_aside
+from bough.core.verdict.missing import ProjectFacts, find_missing, find_test_library, set_aside
+from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.registry import LANGUAGES, instrument, read_results
 
 CHILD = (
@@ -113,7 +114,7 @@ COULD_NOT_RUN = [
     (1, "configure: error: Your intltool is too old.", "first test: configure: error: Your"),
     (1, "pattern ./...: directory prefix . does not contain main module", "go.mod is not there"),
     (1, "assert 1 == 2, about psycopg2", ""),
-    (125, "docker: Cannot connect to the Docker daemon at unix:///run/docker.sock.", "nothing answers at localhost"),
+    (125, "docker: Cannot connect to the Docker daemon at unix:///run/docker.sock.", "first test: docker: Cannot"),
     (1, "# bats_load_safe: Could not find '/p/test/../node_modules/bats-support/load'[.bash]", "bats-support is not"),
     (1, '  Could not find a package configuration file provided by "GTest" with', '"GTest"'),
 ]
@@ -152,6 +153,19 @@ def test_a_script_in_a_folder_that_nobody_has_is_not_the_works_to_write(script: 
     said = f"bash: line 1: {script}: No such file or directory"
     found = find_missing(127, script, said, Report("exit status"), ProjectFacts({}, ["lib/a.vim"]))
     assert (found is not None) == fetched
+
+
+@pytest.mark.parametrize(
+    ("said", "cmake", "library"),
+    [
+        ("-- Could NOT find GTest (missing: GTEST_LIBRARY)\nNo tests were found!!!", "", "GTest"),
+        ("No tests were found!!!", "find_package (PFUNIT 4.1 QUIET)", "PFUNIT"),
+        ("No tests were found!!!", "find_package(GTest REQUIRED)\nfind_package(Doxygen)", ""),
+    ],
+)
+def test_a_build_without_tests_may_lack_their_library(said: str, cmake: str, library: str) -> None:
+    files = {"CMakeLists.txt": cmake}
+    assert find_test_library(said, ProjectFiles(files, files.get)) == library
 
 
 def test_what_was_looked_for_before_a_build_stopped() -> None:

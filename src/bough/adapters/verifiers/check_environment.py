@@ -20,7 +20,15 @@ from bough.core.verdict.alteration import Belief
 from bough.core.verdict.check_run import NOT_STARTED, Baseline, CheckRun, cut_middle
 from bough.core.verdict.discover import GIVEN, SET
 from bough.core.verdict.language import Missing
-from bough.core.verdict.missing import ProjectFacts, find_idle, find_missing, keep_aside, list_packages, set_aside
+from bough.core.verdict.missing import (
+    ProjectFacts,
+    find_idle,
+    find_missing,
+    find_test_library,
+    keep_aside,
+    list_packages,
+    set_aside,
+)
 from bough.core.verdict.paths import is_made_folder, last_segment
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.registry import LANGUAGES, NEUTRAL
@@ -71,6 +79,10 @@ class CheckEnvironment(Struct, frozen=True):
     def examined(self, ran: CheckRun, check: Check, base: ProjectFacts) -> Baseline:
         """Return the check's result at the base, with what the check lacks there."""
         known, text = ran.known, cut_middle(ran.text, MOST_READ)
+        if known.runs_nothing and self.root is not None:
+            missing = Missing("package", find_test_library(text, self._look(base)))
+            told = replace(known, lacking=str(missing), way_out=self.for_missing(missing, base), absent=False)
+            return told if missing.name else known
         if known.exit_status == 0 or self.root is None:
             return known
         last = "\n".join(text.rstrip().splitlines()[-SHOWN_LINES:])[-SHOWN_TEXT:]
@@ -83,7 +95,7 @@ class CheckEnvironment(Struct, frozen=True):
             return replace(known, aside=set_aside(ran.report, base))
         own = next((each.name for each in LANGUAGES for one in each.runners if one.name == check.runner), "")
         lacks = _look_around(replace(lacks, language=lacks.language or own))
-        absent = lacks.kind in ("target", "tests", "program")
+        absent = lacks.kind in ("target", "tests", "program") or lacks.name == "go.mod"
         return replace(known, lacking=str(lacks), way_out=self.for_missing(lacks, base), absent=absent)
 
     def _find_ignored(self, known: Baseline, text: str) -> Missing | None:

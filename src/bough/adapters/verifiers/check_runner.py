@@ -128,7 +128,7 @@ SHARED = 3600.0
 
 async def _load_or_measure(path: Path, measure: Measure) -> Baseline:
     async with _LOCKS.setdefault((path, asyncio.get_running_loop()), asyncio.Lock()):
-        if (kept := _load(path)) is not None and kept.exit_status == 0:
+        if (kept := _load(path)) is not None and kept.exit_status == 0 and not kept.lacking:
             return kept
         failed_at, failed = _FAILED.get(path, (0.0, None))
         if failed is not None and time.monotonic() - failed_at < SHARED:
@@ -251,7 +251,7 @@ class CheckRunner:
 
         async def measure() -> Baseline:
             ran = await asyncio.shield(self.once(work, tree, say))
-            if ran.finished.exit_status == 0:
+            if ran.finished.exit_status == 0 and not ran.known.runs_nothing:
                 return ran.known
             paths = await self.workspaces.paths(tree)
             texts = await self.workspaces.texts(tree, [path for path in paths if names_dependencies(path)])

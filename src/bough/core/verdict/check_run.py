@@ -176,6 +176,12 @@ class Baseline(Struct, frozen=True, forbid_unknown_fields=True):
         return 0 if self.lacking or self.exit_status is None else report.passed + failed
 
     @property
+    def runs_nothing(self) -> bool:
+        """Whether the check passed without any test to run."""
+        ran = self.report.passed + self.report.failed
+        return self.exit_status == 0 and (self.absent or (self.closed and not ran))
+
+    @property
     def fails_throughout(self) -> bool:
         return self.exit_status != 0 and not self.report.passed
 

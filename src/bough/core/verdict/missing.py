@@ -17,6 +17,7 @@ from bough.core.verdict.check_run import NOT_STARTED, count_told, find_signal
 from bough.core.verdict.language import Missing, is_test_path
 from bough.core.verdict.languages.build_tools import PACKAGES
 from bough.core.verdict.paths import find_stem, is_made_folder, last_segment, parent_folder
+from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.registry import LANGUAGES, MANIFESTS, find_runner, recognise
 
 _SUBMODULES = ".gitmodules"
@@ -104,7 +105,7 @@ def says_absent(output: str) -> bool:
 
 _STOPS = (
     r"\S+(?::\d+(?::\d+)?|\(\d+,\d+\)): (?:fatal )?(?:error|ERROR)\b.*|[\w.+-]+: (?:fatal )?error: (?!in [`']).*"
-    r"|(?:error(?:\[\w+\])?:|\[?ERROR[:\]]|CMake Error\b|make(?:\[\d+\])?: \*\*\* [^\[]).*"
+    r"|\S*configure: line \d+: `.*|(?:error(?:\[\w+\])?:|\[?ERROR[:\]]|CMake Error\b|make(?:\[\d+\])?: \*\*\* [^\[]).*"
 )
 """Pattern for lines with which compilers and build tools stop."""
 _UNBUILT = r"(?i)g?make(?:\[\d+\])?: \*\*\* \[(?!\S* ?\S*(?:test|check|spec|run|verify))(?:\S+: )?\S+\] Error"
@@ -133,9 +134,10 @@ def find_stop(exit_status: int | None, command: str, text: str, report: Report, 
     said = " ".join(lines[-2:] if at is None else lines[at : at + (3 if lines[at].endswith(":") else 1)])[:300]
     words = {word.casefold() for word in re.findall(r"[A-Za-z_]\w{3,}", said)} - _COMMON
     about = re.search(_ABOUT_BUILDING, goal) or any(_is_named(word, goal) for word in words)
-    # Tools that configure a build say before what they looked for; configure goes on after much that it does not find.
-    before = lines[: at or 0] if said.startswith("configure:") else lines[max((at or 0) - 5, 0) : at or 0]
-    sought = [name for line in before if (found := re.fullmatch(_SOUGHT, line)) and (name := found[1] or found[2])]
+    # Tools that configure a build say just before what they looked for.
+    sought = [
+        found[1] or found[2] for line in lines[max((at or 0) - 3, 0) : at] if (found := re.fullmatch(_SOUGHT, line))
+    ]
     return None if about else Missing("start", said, module=sought[-1] if sought else "")
 
 
@@ -146,8 +148,20 @@ _SOUGHT = (
 """Pattern for lines about something that was looked for and is not there."""
 
 
+def find_test_library(text: str, look: ProjectFiles) -> str:
+    """Find a library for tests without which a build passes and has no tests: one that the output says is not there,
+    or that CMake looks for quietly; empty if there is none."""
+    sought = [found[1] or found[2] for line in text.splitlines() if (found := re.fullmatch(_SOUGHT, line.strip()))]
+    for path in look.near:
+        if last_segment(path) == "CMakeLists.txt":
+            sought += re.findall(r"(?i)\bfind_package\s*\(\s*(\w+)(?![^)]*\bREQUIRED\b)", look.text(path))
+    return next((name for name in sought if name and re.search(_FOR_TESTS, name)), "")
+
+
+_FOR_TESTS = r"(?i)unit|test|catch|check|cmocka|criterion|spec|mock"
+"""Pattern for names of libraries that tests are written with."""
 _NAMES = (
-    r"[\"'`‘]([\w.+@/:-]+)[\"'’`]|(?<= )-l(\w+)|macro: ([A-Z]+)_|([\w+-]+)(?:/[\w+.-]+)*\.h\w*: No|, ([\w-]+)$"
+    r"[\"'`‘]([\w.+@/:-]+)[\"'’`]|(?<= )-l(\w+)|(?:macro: |: `)([A-Z]+)_|([\w+-]+)(?:/[\w+.-]+)*\.h\w*: No|, ([\w-]+)$"
     r"|\b([\w.+:-]+) (?:(?:library|package|headers?) )?(?:is |are )?(?:not found|required|not installed|not available)"
     r"|(?:package|library|module|unit|find|locate|load|import|resolve) [(]?([\w:.+-]+)"
 )
@@ -275,7 +289,7 @@ def _may_be_ours(missing: Missing, base: ProjectFacts) -> bool:
     known = _split_words(f"{' '.join(stems)} {base.goal}")
     ours = base.has_work or any(one.declares for one in LANGUAGES if one.name == missing.language)
     ours = ours or not _split_words(last).isdisjoint(known)
-    return ours and not re.search(r"(?i)test|spec|mock|unit", missing.module)
+    return ours and not re.search(_FOR_TESTS, missing.module)
 
 
 def _split_words(text: str) -> set[str]:
@@ -370,7 +384,7 @@ _UNREACHABLE = re.compile(
     r"|nodename nor servname|no such host"
 )
 _REFUSED = re.compile(
-    r"Connection refused|(?i:econnrefused)|(?:could not|[Cc]an't|Cannot) connect to .*(?:server|daemon)"
+    r"Connection refused|(?i:econnrefused)|(?:could not|Can't) connect to .*server"
     r"|(?i:connect)[^\n]{0,80}(?:Permission denied|EACCES|EPERM|Operation not permitted)"
 )
 _ADDRESS = re.compile(r"""(?:127\.0\.0\.1|localhost|::1)["')]*[:, ]+(?:port[ =:]+)?(\d{2,5})|port[ =]+(\d{2,5})""")
@@ -386,6 +400,8 @@ def _find_elsewhere(said: str) -> Missing | None:
         return Missing("terminal", "")
     if found := _UNRESOLVED.search(said):
         return Missing("network", found[1])
+    if found := re.search(r".*[Cc]annot connect to the \w+ daemon.*", said):
+        return Missing("start", found[0].strip())
     if found := _REFUSED.search(said):
         near = said[max(0, found.start() - 300) : found.end() + 300]
         address = _ADDRESS.search(near) or _ADDRESS.search(said)

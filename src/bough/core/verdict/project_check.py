@@ -36,8 +36,10 @@ _STARTS = (path for runner in RUNNERS for path, text, _ in runner.starts if text
 _SHOWS = "|".join((MAKE_INPUTS, r"autogen\.sh|bootstrap(?:\.sh)?", *_STARTS))
 _PROGRAMS = frozenset(name for language in LANGUAGES for name in language.programs)
 _INSTALLS = re.compile("|".join(language.installs for language in LANGUAGES if language.installs))
-_OWN_SETUP = r"\bbundle exec |(?<![\w./-])(?:\./)?vendor/bin/| (?:-lluacov|--coverage(?:-[\w-]+)?(?:=\S+)?)(?= |$)"
-"""Pattern for what makes a command need the project's own set-up: programs that it installs, measuring of coverage."""
+_OWN_SETUP = r"\bbundle exec |(?<![\w./-])(?:\./)?vendor/bin/"
+"""Pattern for what makes a command need the project's own set-up, which installs programs."""
+_COVERAGE = r" (?:-lluacov|--coverage(?:-[\w-]+)?(?:=\S+)?)(?= |$)"
+"""Pattern for arguments that measure coverage, which tests nothing."""
 _TESTY = r"(?i)(?:^|[-_.])(?:run|self)?[-_]?(?:unit)?tests?(?:$|[-_.\d])"
 _TARGET = r"(?:(?:unit|quick|fast)[-_:]?)?tests?(?:[-_:](?:unit|all|ci|run|only|py\d*))?|specs?|verify|ert-run-tests.*"
 """Pattern for names of targets and scripts that run tests."""
@@ -111,6 +113,7 @@ def _list_checks_in(look: ProjectFiles) -> list[Check]:
     if joined and not known:
         stated.insert(0, Check(joined, f"{stated[0].why}, like the rest"))
     found = [*stated, *(Check(hit.command, hit.why) for hit in known)]
+    found = [replace(check, command=re.sub(_COVERAGE, "", check.command)) for check in found]
     # Also as the system has the program, where the project's own set-up did not run.
     found += [replace(check, command=re.sub(_OWN_SETUP, "", check.command)) for check in found]
     first = {check.command: check for check in reversed(found)}

@@ -61,7 +61,6 @@ class BuildTool(Runner):
         (r"dub\.(?:json|sdl)", "", "dub test"),
         (r"fpm\.toml", "", "fpm test"),
         (r"(?:GNUm|m|M)akefile", r"(?m)^REGRESS\s*[:+]?=", "make && make installcheck"),
-        (r"molecule/[^/]+", "", "molecule test"),
         (r"tests/[^/]+\.tftest\.hcl", "", "terraform init && terraform test"),
         (r"spago\.(?:dhall|yaml)", "", "spago test"),
         (r"[^/]+\.ipkg", r"(?m)^tests\b", "idris2 --build {file} && idris2 --testpkg {file}"),
@@ -95,14 +94,14 @@ _OF = r"(?:\s*(?:/|of|out of)\s*(?P<whole{0}>\d{{1,9}}))"
 _COUNTS = (
     # `12 tests passed`, `11/12 ok`
     rf"\b(?P<n>\d{{1,9}}){_OF.format('')}? (?:tests? )?(?:{_KIND.format('')})(?!\w)"
-    # `passed: 11`, `Success/Total: 11/12`
-    rf"|\b(?:{_KIND.format(1)})(?:/total)?(?: tests?)?\s*[:=]\s*(?P<n1>\d{{1,9}}){_OF.format(1)}?\b"
+    # `passed: 11`, `Success/Total: 11/12`, and with tabs, as Tcl's tcltest
+    rf"|\b(?:{_KIND.format(1)})(?:/total)?(?: tests?)?\s*[:=\t]\s*(?P<n1>\d{{1,9}}){_OF.format(1)}?\b"
 )
 
 
 def _read_counts(line: str) -> dict[str, int]:
     """Read the numbers of tests, by kind, from a line that contains nothing else; otherwise return an empty dict."""
-    said = re.sub(r"\([^()]*\)", "", line) if len(line) < 200 else ""
+    said = re.sub(r"\([^()]*\)|^\S+\.(?:tcl|test):\t", "", line) if len(line) < 200 else ""
     found: dict[str, int] = {}
     for match in re.finditer(rf"(?i){_COUNTS}", said):
         kind = next(kind for kind in KINDS if match[kind] or match[f"{kind}1"])
@@ -120,6 +119,7 @@ _DEBIAN = dict(
     bundler elixir check rebar3 go=golang-go mvn=maven ninja=ninja-build autoreconf=autoconf lua=lua5.4 cc=gcc
     busted=lua-busted rspec=ruby-rspec bundle=bundler php=php-cli javac=default-jdk-headless mix=elixir tclsh=tcl
     cabal=cabal-install stack=haskell-stack dune=ocaml-dune Rscript=r-base-core lein=leiningen libtoolize=libtool
+    libtool=libtool-bin
     aclocal=automake luarocks shellcheck dub nim nimble=nim gnatgcc=gnat gnatmake=gnat gprbuild emacs=emacs-nox
     cpanm=cpanminus phpize=php-dev R=r-base-core go-md2man octave guile=guile-3.0 swipl=swi-prolog-nox runtest=dejagnu
     dot=graphviz a2x=asciidoc-base qmake=qt5-qmake cobc=gnucobol4 raco=racket csi=chicken-bin csc=chicken-bin

@@ -104,13 +104,7 @@ class Automake(Runner):
 
 class Meson(Runner):
     name = "meson"
-    starts = (
-        (
-            r"meson\.build",
-            r"(?m)^\s*test\s*\(|\bsubdir\s*\(\s*'[^']*tests?\b",
-            "meson setup build-check && meson test -C build-check",
-        ),
-    )
+    starts = ((r"meson\.build", "", "meson setup build-check && meson test -C build-check"),)
     named = r"\d+/\d+ (?P<test>\S.*?) +(?P<outcome>OK|EXPECTEDFAIL|SKIP|[A-Z]{4,}) +[\d.]+ ?s\b.*"
     outcomes: ClassVar = {"OK": "passed", "EXPECTEDFAIL": "passed", "SKIP": "skipped"}
     closes = (
@@ -120,6 +114,9 @@ class Meson(Runner):
     )
 
     def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
+        every = "\n".join(look.text(path) for path in look if last_segment(path) == "meson.build")
+        if not re.search(r"(?m)^\s*test\s*\(|\bsubdir\s*\(\s*'[^']*tests?\b", every):
+            return []
         texts = look.text("meson_options.txt") + look.text("meson.options")
         off = re.findall(r"(?i)\boption\s*\(\s*'(\w*tests?)'\s*,[^()]*\bvalue\s*:\s*'?(false|disabled)\b", texts)
         values = {"false": "true", "disabled": "enabled"}

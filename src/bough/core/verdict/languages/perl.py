@@ -29,7 +29,8 @@ class Prove(Runner):
     def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
         """List the test commands; those with a build come first if tests need its result: without lib/, or with C."""
         if "META6.json" in look.files:  # The language's successor, whose tests have the same names.
-            return [ProjectCommand("prove -r -e 'raku -Ilib' t", "there is a META6.json")]
+            kind = "--ext .rakutest " * any(path.endswith(".rakutest") for path in look)
+            return [ProjectCommand(f"prove -r {kind}-e 'raku -Ilib' t", "there is a META6.json")]
         found = [*super().projects(look)]
         compiled = any(path.endswith(".xs") for path in look)
         return found if look.has_folder("lib") and not compiled else found[::-1]

@@ -6,7 +6,7 @@ from shlex import quote
 from typing import ClassVar
 
 from bough.core.verdict.language import Language
-from bough.core.verdict.paths import last_segment
+from bough.core.verdict.paths import last_segment, parent_folder
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.runner import ClosingLine, ProjectCommand, Runner
 
@@ -29,6 +29,7 @@ class Tap(Runner):
     starts = (
         (r"tests?/[^/]+\.bats", "", "bats -r $(ls -d test tests 2>/dev/null)"),
         (r"[^/]+\.bats", "", "bats ."),
+        (r"\.shellspec", "", "shellspec"),
         (r"(?:\w+/)?run[-_]?tests?|tests?/run", r"\A#!.*sh", "bash {file}"),
     )
     named = r"(?P<outcome>ok|not ok)(?: \d+)?(?: -)? ?(?P<test>.*?)(?P<skipped> # (?i:skip|todo)\b.*)?"
@@ -53,6 +54,10 @@ class Tap(Runner):
             inside = found["folder"] and "../" in look.text(found[0])  # It must run in its folder.
             below = f"cd {found['folder']} && {program} {last_segment(found[0])}"
             yield ProjectCommand(below if inside else f"{program} {found[0]}", why)
+        each = next((path for path in look.near if re.fullmatch(r"tests?/test[-_][^/]+\.sh", path)), "")
+        if each:
+            every = f'for each in {parent_folder(each)}/test[-_]*.sh; do bash "$each" || exit; done'
+            yield ProjectCommand(every, f"there is a {each}")
 
     def file(self, path: str, look: ProjectFiles, test: str) -> str:
         return f"{'bats' if path.endswith('.bats') else 'bash'} {quote(path)}"
