@@ -3,7 +3,7 @@
 import shutil
 
 from tests.journeys.conftest import Meet
-from tests.journeys.person import RIGHT, SHOUT, TOTAL, Person, goal, ran
+from tests.journeys.person import RIGHT, SHOUT, TEST_OF_TOTAL, TOTAL, Person, goal, ran
 
 
 def move(ann: Person, message: str, **files: str) -> str:
@@ -55,6 +55,17 @@ def test_the_commit_that_breaks_it_is_named(meet: Meet) -> None:
     said = ann.bough("recheck", name, status=3)
     assert f"broken by {culprit[:10]}: goal/probe-1 fails" in said.out
     assert f"broken by {culprit[:10]}" in ann.bough("show", name).out
+
+
+def test_a_test_that_the_work_repaired_and_main_breaks_again_is_named(meet: Meet) -> None:
+    """On main alone it fails as well, as it did before the work."""
+    ann = meet(goal(cases={}))
+    move(ann, "A test.", test_shop=TEST_OF_TOTAL)
+    ann.bough("run", TOTAL, "--check", "python3 -m unittest -v", status=0)
+    faster = "\n\nimport builtins\n\nbuiltins.sum = lambda numbers: 0\n"
+    culprit = move(ann, "A faster sum.", test_shop=TEST_OF_TOTAL + faster)
+    said = ann.bough("recheck", "latest", status=3)
+    assert f"broken by {culprit[:10]}: test_shop.TestShop.test_adds fails" in said.out
 
 
 def test_additions_at_one_place_conflict_as_they_do_for_git(meet: Meet) -> None:
