@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from bough.adapters.verifiers.tree_texts import SINGLE, Texts
-from bough.adapters.workspaces import checkout, checkout_watch, saved_scan, scan
+from bough.adapters.workspaces import checkout, checkout_watch, file_index, saved_scan, scan
 from bough.adapters.workspaces.file_index import FileIndex, Tracked
 from bough.adapters.workspaces.git import GitWorkspaces
 from bough.adapters.workspaces.git_program import Git
@@ -80,7 +80,7 @@ async def opened(workspaces: GitWorkspaces, tree: str, name: str) -> GitWorkspac
     """A checkout whose files were at rest when they were written down."""
     with pytest.MonkeyPatch.context() as at_rest:
         # A checkout that takes longer to fill than the clock's tick is sure of its stamps; this one waits for it.
-        at_rest.setattr(checkout, "is_sure", lambda stamp, now: True)
+        at_rest.setattr(file_index, "is_sure", lambda stamp, now: True)
         await workspaces.open("run", "first", tree, "")
     pass_a_second()
     await workspaces.discard("run", "first")
