@@ -3,6 +3,7 @@
 import os
 import subprocess
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
@@ -157,3 +158,15 @@ def test_pipes_and_endless_files_hold_nothing_up(top: Path) -> None:
     for name in ("pipe", "zero"):
         with pytest.raises(UsageError, match="cannot be read"):
             read_variables(Place(top, name))
+
+
+def test_a_folder_that_another_thread_removes_too_is_removed(tmp_path: Path) -> None:
+    for number in range(20):
+        top = tmp_path / f"{number}"
+        for path in ("a/b/c/d/e", "a/b/f/g", "h/i/j/k", "l/m/n"):
+            (top / path).mkdir(parents=True)
+            (top / path / "file").write_text("")
+        with ThreadPoolExecutor(4) as threads:
+            for removal in [threads.submit(disk.remove, os.fsencode(top)) for _ in range(4)]:
+                removal.result()
+        assert not top.exists()

@@ -15,6 +15,8 @@ from typing import TypeVar
 T = TypeVar("T")
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+REMOVALS = 50
+"""Attempts to remove a folder that somebody else is removing at the same time."""
 NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -166,14 +168,21 @@ def remove_below(top: bytes, path: bytes) -> None:
 
 
 def remove_in(parent: int, name: bytes) -> None:
-    """Remove a file, a link (never its target) or a whole folder from a folder, if it exists."""
-    try:
-        if not stat.S_ISDIR(os.lstat(name, dir_fd=parent).st_mode):
-            return _retry_with_access(parent, partial(os.unlink, name, dir_fd=parent))
-        _empty_folder(parent, name)
-        _retry_with_access(parent, partial(os.rmdir, name, dir_fd=parent))
-    except FileNotFoundError:
-        return None
+    """Remove a file, a link (never its target) or a whole folder from a folder, if it exists. Another thread or process
+    may be removing the same folder: each moves inner folders to its top, where the other one has already looked."""
+    for left in reversed(range(REMOVALS)):
+        try:
+            if not stat.S_ISDIR(os.lstat(name, dir_fd=parent).st_mode):
+                return _retry_with_access(parent, partial(os.unlink, name, dir_fd=parent))
+        except FileNotFoundError:
+            return None
+        try:
+            _empty_folder(parent, name)
+            _retry_with_access(parent, partial(os.rmdir, name, dir_fd=parent))
+        except OSError as error:
+            if error.errno not in (errno.ENOENT, errno.ENOTEMPTY) or not left:
+                raise
+    return None
 
 
 def move_away(parent: int, name: bytes, target: int, fresh: bytes) -> None:
