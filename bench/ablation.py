@@ -21,7 +21,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from statistics import fmean, median
 
-from fallible.numbers import Compared, compared, mean_interval, wilson
+from fallible.numbers import Comparison, compared, mean_interval, wilson
 from fallible.rates import SETTINGS
 from fallible.trial import ARMS, Result, Unit, key_of, run_to_end
 
@@ -149,7 +149,7 @@ def _arm(arm: str, results: Sequence[Result]) -> list[str]:
     ]
 
 
-def _pair(first: str, second: str, found: Compared) -> list[str]:
+def _pair(first: str, second: str, found: Comparison) -> list[str]:
     share, low, high = found.share
     rounds, least, most = found.rounds
     return [

@@ -22,7 +22,7 @@ from typing import Any
 from tests.harness import make_project
 from tests.interfaces.shell import act, bough, run_args
 from tests.web import journals
-from tests.web.serving import Served, serve
+from tests.web.serving import Server, serve
 from tests.wire import WireModel
 
 from bough.core import events as e
@@ -141,7 +141,7 @@ def _measure_talk(context: Any, address: str) -> dict[str, int]:
     return {"last_of_5000_rounds": opened, "search_of_5000_rounds": round(searched), "go_to_a_round": round(gone)}
 
 
-def _measure_windows(context: Any, served: Served, root: Path, count: int = 30) -> dict[str, Any]:
+def _measure_windows(context: Any, served: Server, root: Path, count: int = 30) -> dict[str, Any]:
     """They share one stream: how many were ever open, how long until all show a tree, and until all show a change."""
     streams: list[str] = []
     context.on("request", lambda asked: streams.append(asked.url) if "/api/live" in asked.url else None)
@@ -240,7 +240,7 @@ def followed(root: Path, pages: int) -> dict[str, Any]:
     }
 
 
-def _listen(served: Served, ready: threading.Barrier, late: list[float]) -> None:
+def _listen(served: Server, ready: threading.Barrier, late: list[float]) -> None:
     import httpx2
 
     with (

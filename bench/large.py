@@ -156,7 +156,7 @@ def model(rounds: int, files: int) -> Iterator[Model]:
 
 
 @dataclass
-class Measured:
+class Timings:
     """Seconds, but for the rounds (milliseconds)."""
 
     start: float
@@ -174,7 +174,7 @@ class Measured:
     rounds: list[float] = field(default_factory=list)
 
 
-def run_bough(place: Path, files: int, rounds: int, home: Path, profile: Path | None) -> Measured:
+def run_bough(place: Path, files: int, rounds: int, home: Path, profile: Path | None) -> Timings:
     env = {
         "PATH": os.environ["PATH"],
         "HOME": str(home),
@@ -207,7 +207,7 @@ def run_bough(place: Path, files: int, rounds: int, home: Path, profile: Path | 
         asked, processor = server.asked, server.used
     gaps = [1000 * (after - before) for before, after in pairwise(asked)]
     check = check_seconds(place)
-    return Measured(
+    return Timings(
         start=asked[0] - began,
         edit=statistics.median(gaps[2::2]),  # the first round of a kind loads what it needs
         command=statistics.median(gaps[3::2]),
@@ -232,7 +232,7 @@ def check_seconds(place: Path) -> float:
     return float(verdict["seconds"])
 
 
-def run_plain(place: Path, files: int, rounds: int) -> Measured:
+def run_plain(place: Path, files: int, rounds: int) -> Timings:
     """The plain way: a worktree of the person's repository, and git's own snapshot after each change."""
     tree = place.parent / "worktree"
     env = {"GIT_INDEX_FILE": str(place.parent / "plain.index")}
@@ -254,7 +254,7 @@ def run_plain(place: Path, files: int, rounds: int) -> Measured:
         gaps.append(1000 * (time.perf_counter() - before))
     before = time.perf_counter()
     git(place, "worktree", "remove", "--force", str(tree))
-    return Measured(
+    return Timings(
         start=opened - began,
         edit=statistics.median(gaps[2::2]),
         command=statistics.median(gaps[3::2]),
@@ -264,7 +264,7 @@ def run_plain(place: Path, files: int, rounds: int) -> Measured:
     )
 
 
-def measure(files: int, rounds: int, runs: int, profile: Path | None) -> dict[str, Measured]:
+def measure(files: int, rounds: int, runs: int, profile: Path | None) -> dict[str, Timings]:
     on_disk = Path("/var/tmp")
     folder = Path(tempfile.mkdtemp(prefix="large-", dir=on_disk if os.access(on_disk, os.W_OK) else None))
     try:
@@ -272,7 +272,7 @@ def measure(files: int, rounds: int, runs: int, profile: Path | None) -> dict[st
         (folder / "home").mkdir()
         place.mkdir()
         make_repository(place, files)
-        found: dict[str, Measured] = {}
+        found: dict[str, Timings] = {}
         for number in range(runs):
             name = "bough, first run" if number == 0 else "bough, later run"
             into = profile / f"{files}-{number}.prof" if profile else None
@@ -291,7 +291,7 @@ def measure(files: int, rounds: int, runs: int, profile: Path | None) -> dict[st
 # ── telling ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def figures(one: Measured) -> str:
+def figures(one: Timings) -> str:
     return (
         f"first call after {one.start:.2f} s, {one.round:.1f} ms a round "
         f"(edit {one.edit:.1f}, command {one.command:.1f}), end {one.end:.2f} s beside the check of {one.check:.2f} s, "
@@ -299,7 +299,7 @@ def figures(one: Measured) -> str:
     )
 
 
-def table(found: dict[int, dict[str, Measured]]) -> str:
+def table(found: dict[int, dict[str, Timings]]) -> str:
     smallest = min(found)
     lines = [
         "| files | way | first call, s | of processor | edit, ms | command, ms | ms a round | × smallest | × git "
@@ -325,7 +325,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="write every measurement there")
     parser.add_argument("--profile", type=Path, help="a folder for the profiles of the runs")
     args = parser.parse_args()
-    found: dict[int, dict[str, Measured]] = {}
+    found: dict[int, dict[str, Timings]] = {}
     for files in map(int, args.files.split(",")):
         found[files] = measure(files, args.rounds, args.runs, args.profile)
         if args.json:

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import bough
 from bough import Step
-from bough.core.messages import Answer, Prompt, Replied
+from bough.core.messages import Answer, ModelMessage, Prompt
 from bough.engine import merge_queue
 from bough.testing import ScriptedModel, call
 
@@ -31,7 +31,7 @@ KINDS = {
 
 def answer(prompt: Prompt) -> Answer:
     name = prompt.key.partition("#")[0]
-    if any(isinstance(message, Replied) for message in prompt.messages):
+    if any(isinstance(message, ModelMessage) for message in prompt.messages):
         return call("done", summary="done")
     return call("write", path=f"{name}.txt", content="x\n")
 

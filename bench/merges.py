@@ -31,7 +31,7 @@ from bough.adapters.workspaces.home import prepare_home, prepare_repository
 from bough.adapters.workspaces.merge import merge_trees
 from bough.adapters.workspaces.repository import Repository
 from bough.core.merge.conflict_hunks import find_remake_command
-from bough.ports import Merged
+from bough.ports import MergeResult
 
 WHO = {f"GIT_{who}_{what}": "bench" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
 LARGEST = 400_000
@@ -49,7 +49,7 @@ class Pair:
 
 
 @dataclass
-class Found:
+class PairResult:
     """What came of one pair."""
 
     pair: Pair
@@ -139,8 +139,8 @@ class Bench:
 
     # ── merging ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def measure(self, pair: Pair) -> Found:
-        found = Found(pair)
+    def measure(self, pair: Pair) -> PairResult:
+        found = PairResult(pair)
         base = self.git("commit-tree", pair.base, "-m", "base")
         ours, theirs = (self.git("commit-tree", side, "-p", base, "-m", "side") for side in (pair.ours, pair.theirs))
         argv = ["git", "-c", "merge.directoryRenames=true", "merge-tree", "--write-tree", "-z", ours, theirs]
@@ -163,7 +163,7 @@ class Bench:
         self.look_for_losses(pair, joined, found)
         return found
 
-    def look_for_losses(self, pair: Pair, joined: Merged, found: Found) -> None:
+    def look_for_losses(self, pair: Pair, joined: MergeResult, found: PairResult) -> None:
         """Every hunk that a side added has to be somewhere in the merged tree: in its file, or where the file went."""
         merged = joined.tree
         both_changed = self.changed_in(pair.base, pair.ours) & self.changed_in(pair.base, pair.theirs)
@@ -214,7 +214,7 @@ def main() -> int:
     parser.add_argument("--pairs", type=int, default=100, help="of each kind, from each repository (100)")
     parser.add_argument("--json", type=Path)
     chosen = parser.parse_args()
-    found: list[Found] = []
+    found: list[PairResult] = []
     for source in chosen.repositories:
         with tempfile.TemporaryDirectory() as folder:
             bench = Bench(source, Path(folder))
@@ -228,7 +228,7 @@ def main() -> int:
     return 1 if any(each.lost or not each.as_git for each in found) else 0
 
 
-def report(found: list[Found]) -> None:
+def report(found: list[PairResult]) -> None:
     print(
         "| pairs | clean | with conflicts | files in conflict | without a model | as people made them | hunks | lost |"
     )

@@ -73,7 +73,7 @@ OUTSIDE_OFF = {
 """Nobody reports home, fetches price lists or greets while it is measured."""
 
 
-class Failed(Exception):
+class PeerFailed(Exception):
     """A peer could not be measured; the text says why."""
 
 
@@ -110,7 +110,7 @@ def measure(peer: Peer, port: int, rounds: int, agents: int, repetition: int, ti
         seen = stats["scripts"].get("run", {"requests": 0})
         expected = max(agents, 1) * (rounds + 1)
         if seen["requests"] != expected:
-            raise Failed(f"made {seen['requests']} requests in place of {expected}")
+            raise PeerFailed(f"made {seen['requests']} requests in place of {expected}")
         if agents:
             ms = report["run_seconds"] * 1000 / (agents * rounds)
         else:
@@ -151,11 +151,11 @@ def _drive(peer: Peer, port: int, rounds: int, agents: int, place: Path, timeout
                 command, env=env, cwd=place, stdin=subprocess.DEVNULL, stdout=output, stderr=output, timeout=timeout
             )
         except subprocess.TimeoutExpired:
-            raise Failed(f"not done after {timeout:.0f} s") from None
+            raise PeerFailed(f"not done after {timeout:.0f} s") from None
         if done.returncode:
             output.seek(0)
             last = output.read().strip().splitlines()[-1:] or ["no output"]
-            raise Failed(f"ended with status {done.returncode}: {last[0][:200]}")
+            raise PeerFailed(f"ended with status {done.returncode}: {last[0][:200]}")
     report: dict[str, Any] = json.loads((place / "result.json").read_text())
     return report
 
@@ -189,7 +189,7 @@ def measure_all(peers: Sequence[Peer], args: argparse.Namespace) -> list[Row]:
                 continue
             try:
                 run = measure(peer, port, rounds, agents, repetition, args.timeout)
-            except Failed as error:
+            except PeerFailed as error:
                 given_up.add((peer, what))
                 row.failed.append(f"{what}: {error}")
                 print(f"{peer.name}, {what}: {error}", file=sys.stderr, flush=True)

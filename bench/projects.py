@@ -165,7 +165,7 @@ def prepare(project: Project, top: Path, cache: Path) -> Path:
 
 
 @dataclass(frozen=True)
-class Said:
+class CheckLine:
     status: int | None
     passed: int = 0
     failed: int = 0
@@ -175,7 +175,7 @@ class Said:
         return f"exit {self.status}{counts}"
 
 
-def by_hand(project: Project, place: Path) -> Said:
+def by_hand(project: Project, place: Path) -> CheckLine:
     done = subprocess.run(
         ["bash", "-c", project.own],
         cwd=place / project.folder,
@@ -192,19 +192,19 @@ def by_hand(project: Project, place: Path) -> Said:
         text = text if project.reads in ("cargo", "tape", "mocha", "go") else text[-3000:]
         for match in re.finditer(pattern, text, re.MULTILINE):
             numbers[kinds[match["kind"]]] += int(match.groupdict().get("n") or 1)
-    return Said(done.returncode, *numbers)
+    return CheckLine(done.returncode, *numbers)
 
 
 @dataclass(frozen=True)
-class Ran:
+class ProjectRun:
     status: int
     check: str = ""
-    base: Said | None = None
+    base: CheckLine | None = None
     lacking: str = ""
     reason: str = ""
 
 
-def run(project: Project, place: Path, change: tuple[str, str, str], port: int) -> Ran:
+def run(project: Project, place: Path, change: tuple[str, str, str], port: int) -> ProjectRun:
     """`bough run` with a model that makes one change and says that it is done."""
     path, old, new = change
     text = (place / path).read_text()
@@ -222,9 +222,9 @@ def run(project: Project, place: Path, change: tuple[str, str, str], port: int) 
     base = next((event for event in events if event.get("event") == "BaseChecked"), None)
     reason = verdicts[-1]["reason"] if verdicts else done.stderr.strip()[-200:]
     if base is None:
-        return Ran(done.returncode, verdicts[-1].get("command", "") if verdicts else "", reason=reason)
-    said = Said(base.get("exit_status"), base.get("passed", 0), base.get("failed", 0))
-    return Ran(done.returncode, base.get("command", ""), said, base.get("lacking", ""), reason)
+        return ProjectRun(done.returncode, verdicts[-1].get("command", "") if verdicts else "", reason=reason)
+    said = CheckLine(base.get("exit_status"), base.get("passed", 0), base.get("failed", 0))
+    return ProjectRun(done.returncode, base.get("command", ""), said, base.get("lacking", ""), reason)
 
 
 def doctor(project: Project, place: Path) -> str:

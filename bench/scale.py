@@ -31,7 +31,7 @@ from bough.core.messages import Answer, Call, Prompt, ToolSpec
 from bough.core.planning.plan import Plan, Step, count_most_leaves
 from bough.core.rules import Rules
 from bough.engine import run_loop
-from bough.ports import FileChange, Merged, Ports, Sandbox, ToolResult, Tools, Workspace, Workspaces
+from bough.ports import FileChange, MergeResult, Ports, Sandbox, ToolResult, Tools, Workspace, Workspaces
 from bough.ports.verifier import Judgement, Verifier
 from bough.testing import ScriptedModel, call
 
@@ -97,9 +97,9 @@ class StubWorkspaces:
     async def discard(self, run: str, task: str) -> None:
         self.open_now = max(0, self.open_now - 1)
 
-    async def merge(self, base: str, ours: str, theirs: str) -> Merged:
+    async def merge(self, base: str, ours: str, theirs: str) -> MergeResult:
         self.merges += 1
-        return Merged(f"merged-{self.merges}")
+        return MergeResult(f"merged-{self.merges}")
 
     async def changes(self, base: str, tree: str) -> list[FileChange]:
         return [FileChange("A", "file.txt")]

@@ -46,7 +46,7 @@ class Script:
 
 
 @dataclass
-class Seen:
+class RequestCounts:
     """The requests of one script."""
 
     requests: int = 0
@@ -71,7 +71,7 @@ class Seen:
 
 @dataclass
 class Counters:
-    seen: dict[str, Seen] = field(default_factory=dict)
+    seen: dict[str, RequestCounts] = field(default_factory=dict)
     cpu: float = field(default_factory=time.process_time)
 
     def take(self) -> dict[str, Any]:
@@ -193,7 +193,7 @@ class Connection(asyncio.Protocol):
         done = sum(request.count(mark, body_at) for mark in (b'"role":"assistant"', b'"role": "assistant"'))
         stream = any(request.find(mark, body_at) >= 0 for mark in (b'"stream":true', b'"stream": true'))
         body = len(request) - body_at
-        self.counters.seen.setdefault(script.label, Seen()).note(now, stream, body)
+        self.counters.seen.setdefault(script.label, RequestCounts()).note(now, stream, body)
         return streamed(script, done, body) if stream else whole(script, done, body)
 
 

@@ -52,7 +52,7 @@ PRODUCT = (
 
 
 @dataclass(frozen=True)
-class Spent:
+class Cost:
     wall: float
     cpu: float
 
@@ -73,7 +73,7 @@ def lay_out(folder: Path, seconds: float, files: int) -> None:
         subprocess.run(["git", *words], cwd=folder, check=True)
 
 
-def timed(command: list[str], folder: Path, env: dict[str, str], status: int) -> tuple[Spent, str]:
+def timed(command: list[str], folder: Path, env: dict[str, str], status: int) -> tuple[Cost, str]:
     """A process and all that it waited for. Raises when it ends in another way than expected."""
     before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
@@ -81,7 +81,7 @@ def timed(command: list[str], folder: Path, env: dict[str, str], status: int) ->
     if done.returncode != status:
         raise SystemExit(f"{command[0]} ended with {done.returncode}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return Spent(wall, cpu), done.stdout
+    return Cost(wall, cpu), done.stdout
 
 
 def check_seconds(events: str) -> float:
@@ -93,7 +93,7 @@ def check_seconds(events: str) -> float:
     raise SystemExit("no verdict in the events")
 
 
-def once(port: int, folder: Path, seconds: float, files: int) -> tuple[Spent, Spent, float]:
+def once(port: int, folder: Path, seconds: float, files: int) -> tuple[Cost, Cost, float]:
     folder.mkdir()
     lay_out(folder, seconds, files)
     env = {**os.environ, "OPENAI_API_KEY": "none", "NO_PROXY": "127.0.0.1"}

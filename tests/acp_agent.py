@@ -15,7 +15,7 @@ import acp
 from acp import schema
 
 
-class Scripted:
+class ScriptedAgent:
     def __init__(self) -> None:
         self.count, self.cancelled = 0, asyncio.Event()
 
@@ -102,4 +102,4 @@ class Scripted:
 
 
 if __name__ == "__main__":
-    asyncio.run(acp.run_agent(Scripted()))  # type: ignore[arg-type]
+    asyncio.run(acp.run_agent(ScriptedAgent()))  # type: ignore[arg-type]

@@ -18,7 +18,7 @@ from bough import app
 from bough.app.run_ports import open_ports
 from bough.core import events as e
 from bough.core.journal.run_fold import Run
-from bough.core.messages import Answer, Prompt, Replied, Result
+from bough.core.messages import Answer, ModelMessage, Prompt, Result
 from bough.core.planning.plan import Plan, Step, build_goal_step
 from bough.engine import run_loop
 from bough.ports import Model, Ports
@@ -162,7 +162,7 @@ def by_progress(*steps: Answer) -> Callable[[Prompt], Answer]:
         done = 0
         pending: list[str] = []
         for message in prompt.messages:
-            if isinstance(message, Replied):
+            if isinstance(message, ModelMessage):
                 pending = [call.id for call in message.calls]
             elif isinstance(message, Result) and not message.text.startswith("Interrupted"):
                 pending.remove(message.call)

@@ -11,7 +11,7 @@ import pytest
 from bough import installed
 
 
-class Recorded:
+class Distribution:
     """What an installer leaves beside a distribution."""
 
     def __init__(self, origin: object) -> None:
@@ -25,10 +25,10 @@ class Recorded:
 def hint(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, origin: object, *marks: str, pip: bool = True, there: bool = True
 ) -> str:
-    def find(name: str) -> Recorded:
+    def find(name: str) -> Distribution:
         if not there:
             raise metadata.PackageNotFoundError(name)
-        return Recorded(origin)
+        return Distribution(origin)
 
     for mark in marks:
         (tmp_path / mark).touch()

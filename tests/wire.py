@@ -80,7 +80,7 @@ Item = Reply | Callable[[dict[str, Any]], Reply]
 
 
 @dataclass(frozen=True)
-class Seen:
+class WireRequest:
     """A request as it came."""
 
     method: str
@@ -106,8 +106,8 @@ class WireModel:
         piece: int = 7,
     ) -> None:
         """`models` is what `GET /models` lists; `piece` how many characters a streamed piece has."""
-        self.requests: list[Seen] = []
-        self.looks: list[Seen] = []
+        self.requests: list[WireRequest] = []
+        self.looks: list[WireRequest] = []
         """What it was asked about itself, which is no round of a conversation."""
         self.models = list(models)
         self.piece = piece
@@ -158,7 +158,7 @@ class WireModel:
         """Items of the script that have not been used."""
         return 0 if callable(self._script) else len(self._script) - self._used
 
-    def reply(self, seen: Seen) -> Reply:
+    def reply(self, seen: WireRequest) -> Reply:
         with self._lock:
             self.requests.append(seen)
             if callable(self._script):
@@ -235,9 +235,9 @@ class _Handler(BaseHTTPRequestHandler):
             case Answer():
                 self._stream(self._events(reply))
 
-    def _keep(self, body: bytes) -> Seen:
+    def _keep(self, body: bytes) -> WireRequest:
         headers = {name.lower(): value for name, value in self.headers.items()}
-        seen = Seen(self.command, self.path, headers, body)
+        seen = WireRequest(self.command, self.path, headers, body)
         if self.command == "GET":
             self.server.wire.looks.append(seen)
         return seen

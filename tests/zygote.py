@@ -30,7 +30,7 @@ _CHOSEN_AT_START = ("PYTHON", "LANG", "LC_")
 """Variables that Python reads when it starts, so that a fork is too late for them."""
 
 
-class Forked:
+class ForkedProcess:
     """What is used of `subprocess.Popen`."""
 
     def __init__(self, link: socket.socket, output: IO[bytes]) -> None:
@@ -54,7 +54,7 @@ class Forked:
         return self._ended
 
 
-def start(module: str, *args: str) -> Forked:
+def start(module: str, *args: str) -> ForkedProcess:
     """`python -m module args`, under way."""
     output = TemporaryFile()  # noqa: SIM115 (closed by `wait`)
     with TemporaryFile() as nothing:
@@ -135,8 +135,8 @@ def _start(
     streams: Sequence[IO[bytes]],
     output: IO[bytes],
     waiting: bool = False,
-) -> Forked:
-    return Forked(_send_order(module, args, cwd, env, [stream.fileno() for stream in streams], waiting), output)
+) -> ForkedProcess:
+    return ForkedProcess(_send_order(module, args, cwd, env, [stream.fileno() for stream in streams], waiting), output)
 
 
 def _send_order(

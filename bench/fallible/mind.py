@@ -13,7 +13,7 @@ from fallible import plans
 from fallible.catalogue import Item
 from fallible.goals import check, path_of, source
 from fallible.rates import Rates, stronger
-from fallible.shown import Shown
+from fallible.shown import Request
 
 SPELLS = {
     "repeat": "Let me try that again.",
@@ -35,7 +35,7 @@ class Reply:
     arguments: str = ""
 
 
-def reply(shown: Shown, rates: Rates, seed: str) -> Reply:
+def reply(shown: Request, rates: Rates, seed: str) -> Reply:
     """The answer to a request."""
     rates = stronger(rates) if shown.model.endswith("strong") else rates
     random = Random(f"{seed} {shown.digest}")
@@ -50,7 +50,7 @@ def reply(shown: Shown, rates: Rates, seed: str) -> Reply:
 class Engineer:
     """One round of an engineer with tools."""
 
-    shown: Shown
+    shown: Request
     rates: Rates
     seed: str
     random: Random

@@ -46,7 +46,7 @@ def mcnemar(gained: int, lost: int) -> float:
 
 
 @dataclass(frozen=True)
-class Compared:
+class Comparison:
     """One arm against the one before it, on the same goals."""
 
     goals: int
@@ -71,12 +71,12 @@ class Compared:
         return "not shown"
 
 
-def compared(before: Sequence[tuple[bool, int]], after: Sequence[tuple[bool, int]]) -> Compared:
+def compared(before: Sequence[tuple[bool, int]], after: Sequence[tuple[bool, int]]) -> Comparison:
     """Pairs of (completed, rounds), one for each goal, in the same order."""
     shares = [float(now[0]) - float(then[0]) for then, now in zip(before, after, strict=True)]
     rounds = [float(now[1] - then[1]) for then, now in zip(before, after, strict=True)]
     gained, lost = shares.count(1.0), shares.count(-1.0)
-    return Compared(
+    return Comparison(
         goals=len(shares),
         gained=gained,
         lost=lost,

@@ -8,7 +8,7 @@ from typing import Any
 from fallible.catalogue import Item
 from fallible.goals import check, path_of
 from fallible.rates import Rates
-from fallible.shown import CRITERIA, Shown, items_in
+from fallible.shown import CRITERIA, Request, items_in
 
 CRITERION = re.compile(r"^(\d+)\. (.*)$", re.MULTILINE)
 DONE = re.compile(r"^- `([\w-]+)` \(completed\)", re.MULTILINE)
@@ -18,7 +18,7 @@ BAD = ("again", "forgotten", "unprovable", "coarse")
 Step = dict[str, Any]
 
 
-def extract(shown: Shown, rates: Rates, random: Random) -> str:
+def extract(shown: Request, rates: Rates, random: Random) -> str:
     """A pruner's or a summariser's text."""
     if random.random() < rates.bad_extract:
         return "The engineer works on the task and has made progress. It should be finished soon."
@@ -27,7 +27,7 @@ def extract(shown: Shown, rates: Rates, random: Random) -> str:
     )
 
 
-def split(shown: Shown, rates: Rates, random: Random) -> str:
+def split(shown: Request, rates: Rates, random: Random) -> str:
     """The arguments of `split`: 2 to 4 steps for a stuck task, or 2 to 3 by another way."""
     asked = shown.brief
     task, _, rest = asked.partition("## The task") if "## The task" in asked else asked.partition("## The goal")

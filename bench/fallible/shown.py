@@ -24,7 +24,7 @@ AGAIN = "You have answered this question once"
 
 
 @dataclass(frozen=True)
-class Made:
+class OwnCall:
     """A call of the model's own, and what came of it."""
 
     tool: str
@@ -36,14 +36,14 @@ class Made:
 
 
 @dataclass
-class Shown:
+class Request:
     """One request."""
 
     model: str
     tools: frozenset[str]
     brief: str
     """The first message after the system prompt."""
-    made: list[Made]
+    made: list[OwnCall]
     words: list[str]
     """The model's own words, one for each answer."""
     told: str
@@ -58,12 +58,12 @@ class Shown:
         return items_in(CRITERIA.split(self.brief)[0])
 
     @cached_property
-    def seen(self) -> "Seen":
-        return Seen.of(self.made)
+    def seen(self) -> "Sight":
+        return Sight.of(self.made)
 
 
 @dataclass
-class Seen:
+class Sight:
     """What the model has seen of the files and the tests so far."""
 
     bodies: dict[Item, str] = field(default_factory=dict)
@@ -73,13 +73,13 @@ class Seen:
     """Written since."""
 
     @classmethod
-    def of(cls, made: list[Made]) -> "Seen":
+    def of(cls, made: list[OwnCall]) -> "Sight":
         seen = cls()
         for call in made:
             seen.take(call)
         return seen
 
-    def take(self, call: Made) -> None:
+    def take(self, call: OwnCall) -> None:
         if call.tool == "read" and "(end of the file" in call.result:
             self.bodies |= bodies_in(NUMBERED.sub("", call.result))
         elif call.tool == "write" and call.result.startswith(("Created", "Rewrote")):
@@ -108,11 +108,11 @@ def bodies_in(text: str) -> dict[Item, str]:
     return found
 
 
-def read_request(body: dict[str, Any]) -> Shown:
+def read_request(body: dict[str, Any]) -> Request:
     tools = frozenset(tool["function"]["name"] for tool in body.get("tools", ()))
     messages = [message for message in body["messages"] if message["role"] != "system"]
     results = {m["tool_call_id"]: _text(m) for m in messages if m["role"] == "tool"}
-    made: list[Made] = []
+    made: list[OwnCall] = []
     words: list[str] = []
     told: list[str] = []
     for message in messages[1:]:
@@ -125,7 +125,7 @@ def read_request(body: dict[str, Any]) -> Shown:
     everything = [_text(m) + "".join(c["function"]["arguments"] for c in m.get("tool_calls", ())) for m in messages]
     size = sum(len(VOLATILE.sub("~", text)) for text in everything) // 400 * 100
     digest = hashlib.sha256("\n".join(_gist(m) for m in messages).encode()).hexdigest()
-    return Shown(body["model"], tools, _text(messages[0]), made, words, "\n".join(told), digest, size)
+    return Request(body["model"], tools, _text(messages[0]), made, words, "\n".join(told), digest, size)
 
 
 def _gist(message: dict[str, Any]) -> str:
@@ -141,9 +141,9 @@ def _gist(message: dict[str, Any]) -> str:
     return f"{text[:60]} {len(items_in(text))} {facts}"
 
 
-def _made(call: dict[str, Any], text: str, results: dict[str, str]) -> Made:
+def _made(call: dict[str, Any], text: str, results: dict[str, str]) -> OwnCall:
     function = call["function"]
-    return Made(
+    return OwnCall(
         function["name"], json.loads(function["arguments"]), function["arguments"], text, results.get(call["id"], "")
     )
 

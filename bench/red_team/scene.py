@@ -52,7 +52,7 @@ class BrokenAttempt(Exception):
 
 
 @dataclass
-class Said:
+class CallResult:
     """What a call of bough came to."""
 
     status: int | None
@@ -66,7 +66,7 @@ class Scene:
 
     root: Path
     without: str = ""
-    said: list[Said] = field(default_factory=list)
+    said: list[CallResult] = field(default_factory=list)
     found: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -100,7 +100,7 @@ class Scene:
         at: Path | None = None,
         given: str = "",
         **more: str,
-    ) -> Said:
+    ) -> CallResult:
         """Call bough as the person does, without a terminal."""
         if self.without == "trust" and home is None and words[0] not in ("trust", "serve"):
             self._call(("trust", "--yes"), home, at, "", {}, 60)
@@ -110,7 +110,7 @@ class Scene:
             self.judge(said, limit, words)
         return said
 
-    def judge(self, said: Said, limit: float, words: tuple[str, ...]) -> None:
+    def judge(self, said: CallResult, limit: float, words: tuple[str, ...]) -> None:
         """Keep what a call of the person's said, and what is wrong with it."""
         self.said.append(said)
         name = " ".join(words[:2])
@@ -124,7 +124,7 @@ class Scene:
 
     def _call(
         self, words: tuple[str, ...], home: Path | None, at: Path | None, given: str, more: dict[str, str], limit: float
-    ) -> Said:
+    ) -> CallResult:
         began = time.monotonic()
         process = subprocess.Popen(
             [BOUGH, *words],
@@ -141,9 +141,9 @@ class Scene:
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             out, status = process.communicate()[0], None
-        return Said(status, out.decode(errors="replace"), time.monotonic() - began)
+        return CallResult(status, out.decode(errors="replace"), time.monotonic() - began)
 
-    def terminal(self, *words: str, keys: str = "", limit: float = 60) -> Said:
+    def terminal(self, *words: str, keys: str = "", limit: float = 60) -> CallResult:
         """Call bough at a terminal of its own, where the person types `keys` at the first silence."""
         limit *= PATIENCE
         began, text, typed = time.monotonic(), b"", False
@@ -170,7 +170,7 @@ class Scene:
         else:
             status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         os.close(master)
-        said = Said(status, text.decode(errors="replace"), time.monotonic() - began)
+        said = CallResult(status, text.decode(errors="replace"), time.monotonic() - began)
         self.judge(said, limit, words)
         return said
 
@@ -187,13 +187,13 @@ class Scene:
         at: Path | None = None,
         check: str = CHECK,
         **variables: str,
-    ) -> Said:
+    ) -> CallResult:
         """Call `bough run` with the person's model."""
         checks = ("--check", check) if check else ()
         words = ("run", goal, "--flat", "--rounds", "6", *checks, *self.options(*more))
         return self.bough(*words, limit=limit, home=home, at=at, **variables)
 
-    def acts(self, *calls: tuple[str, object], more: tuple[str, ...] = (), limit: float = 90) -> Said:
+    def acts(self, *calls: tuple[str, object], more: tuple[str, ...] = (), limit: float = 90) -> CallResult:
         """Run with a model that makes these calls; they must have reached it."""
         self.model.calls = list(calls)
         said = self.run(*more, limit=limit)

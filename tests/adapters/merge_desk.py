@@ -7,7 +7,7 @@ from pathlib import Path
 from bough.adapters.workspaces.home import prepare_home, prepare_repository
 from bough.adapters.workspaces.objects import Batch
 from bough.adapters.workspaces.repository import Repository
-from bough.ports import Merged
+from bough.ports import MergeResult
 from tests.adapters.git_projects import git, spaces
 
 PLAIN, PROGRAM, LINK = "100644", "100755", "120000"
@@ -37,7 +37,7 @@ class Desk:
         merged = self.merged(base, ours, theirs)
         return self.files(merged.tree), merged.conflicts
 
-    def merged(self, base: Files, ours: Files, theirs: Files) -> Merged:
+    def merged(self, base: Files, ours: Files, theirs: Files) -> MergeResult:
         return asyncio.run(self.workspaces.merge(self.tree(base), self.tree(ours), self.tree(theirs)))
 
     def files(self, tree: str) -> Files:

@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from bough.adapters.verifiers.check_slots import CheckSlots, count_processors
-from bough.ports import Finished, Sandbox, Workspace
+from bough.ports import CommandResult, Sandbox, Workspace
 
 
 class Machine:
@@ -18,7 +18,7 @@ class Machine:
     def __init__(self) -> None:
         self.running = self.most = self.ran = 0
 
-    async def run(self, argv: Any, **how: Any) -> Finished:
+    async def run(self, argv: Any, **how: Any) -> CommandResult:
         self.running += 1
         self.most = max(self.most, self.running)
         try:
@@ -29,7 +29,7 @@ class Machine:
         finally:
             self.running -= 1
         self.ran += 1
-        return Finished(0, b"", 0.0)
+        return CommandResult(0, b"", 0.0)
 
 
 def test_checks_take_turns_also_when_some_fail_or_are_called_off() -> None:
@@ -38,7 +38,7 @@ def test_checks_take_turns_also_when_some_fail_or_are_called_off() -> None:
         checks = CheckSlots(2).limit(cast(Sandbox, machine))
         assert checks.says == "nothing"
 
-        async def check(*argv: str) -> Finished:
+        async def check(*argv: str) -> CommandResult:
             where = cast(Workspace, Path())
             return await checks.run(list(argv), workspace=where, timeout=1, limit=1, progress=said.append)
 
@@ -47,7 +47,14 @@ def test_checks_take_turns_also_when_some_fail_or_are_called_off() -> None:
         all_of_them[-1].cancel()
         ended = await asyncio.gather(*all_of_them, return_exceptions=True)
         cancelled = asyncio.CancelledError
-        assert [type(each) for each in ended] == [Finished, OSError, Finished, OSError, Finished, cancelled]
+        assert [type(each) for each in ended] == [
+            CommandResult,
+            OSError,
+            CommandResult,
+            OSError,
+            CommandResult,
+            cancelled,
+        ]
         assert (machine.most, machine.running) == (2, 0)
         assert said.count("waiting for a check slot: 2 of 2 in use (--checks)") == 4
         assert said[-1] == "", "and no longer once it runs"

@@ -10,11 +10,11 @@ import pytest
 from bough.adapters.models.admission import Gate, PacedModel
 from bough.adapters.models.pace import Pace
 from bough.core.conversation.persistent_list import PersistentList
-from bough.core.errors import Exhausted, Sign, TransientError, WaitEnded
-from bough.core.messages import Answer, Prompt, Said
+from bough.core.errors import QuotaExhausted, Sign, TransientError, WaitEnded
+from bough.core.messages import Answer, Prompt, UserMessage
 from bough.ports.steering import Stop
 
-PROMPT = Prompt("goal#1#1", "", PersistentList((Said("x" * 30_000),)), ())
+PROMPT = Prompt("goal#1#1", "", PersistentList((UserMessage("x" * 30_000),)), ())
 
 
 def trouble(sign: Sign, wait: float | None = None) -> TransientError:
@@ -120,9 +120,9 @@ def test_a_quota_that_is_used_up_is_asked_about_once() -> None:
         agents.gate.pace.window = 1.0
         calls = [agents.ask() for _ in range(4)]
         await agents.settle()
-        server.asked[0].set_exception(Exhausted("used up", time() + 3600))
+        server.asked[0].set_exception(QuotaExhausted("used up", time() + 3600))
         ended = await asyncio.gather(*calls, agents.ask(), return_exceptions=True)
-        assert [type(error) for error in ended] == [Exhausted] * 5
+        assert [type(error) for error in ended] == [QuotaExhausted] * 5
         assert len(server.asked) == 1
 
     run(work)

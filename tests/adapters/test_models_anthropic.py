@@ -11,19 +11,19 @@ from bough.adapters.models import wire as wires
 from bough.adapters.models.anthropic import AnthropicModel
 from bough.adapters.models.faults import Endpoint
 from bough.core.conversation.persistent_list import PersistentList
-from bough.core.messages import Answer, Call, Prompt, Replied, Result, Said, ToolSpec, Usage
-from tests.wire import KEY, Item, Raw, Seen, Whole, WireModel
+from bough.core.messages import Answer, Call, ModelMessage, Prompt, Result, ToolSpec, Usage, UserMessage
+from tests.wire import KEY, Item, Raw, Whole, WireModel, WireRequest
 from tests.wire_dialects import sse
 
 READ = ToolSpec("read", "Reads a file.", {"type": "object", "properties": {"path": {"type": "string"}}}, False)
 NAME = "anthropic:claude-x"
 
 
-def prompt(*messages: Said | Replied | Result) -> Prompt:
-    return Prompt("goal#1#1", "You are an agent.", PersistentList(messages or (Said("Begin."),)), (READ,))
+def prompt(*messages: UserMessage | ModelMessage | Result) -> Prompt:
+    return Prompt("goal#1#1", "You are an agent.", PersistentList(messages or (UserMessage("Begin."),)), (READ,))
 
 
-def ask(script: Sequence[Item], *prompts: Prompt) -> tuple[list[Answer], list[Seen], str]:
+def ask(script: Sequence[Item], *prompts: Prompt) -> tuple[list[Answer], list[WireRequest], str]:
     streamed: list[str] = []
 
     async def go(url: str) -> list[Answer]:
@@ -40,7 +40,7 @@ def ask(script: Sequence[Item], *prompts: Prompt) -> tuple[list[Answer], list[Se
         return answers, wire.requests, "".join(streamed)
 
 
-def sent(*messages: Said | Replied | Result, name: str = NAME) -> list[dict[str, Any]]:
+def sent(*messages: UserMessage | ModelMessage | Result, name: str = NAME) -> list[dict[str, Any]]:
     """The messages of the request that asks with these."""
     model = AnthropicModel(wires.Client(), Endpoint(name, "http://127.0.0.1:1"), 1)
     decoded: list[dict[str, Any]] = json.loads(model.body(prompt(*messages)))["messages"]
@@ -106,13 +106,13 @@ def test_a_server_may_answer_without_streaming() -> None:
 
 def test_results_and_what_is_said_next_are_one_turn() -> None:
     messages = sent(
-        Said("Fix it."),
-        Said("Quickly."),
-        Replied("Reading.", (Call("c1", "read", '{"path": "a"}'), Call("c2", "read", "{}"))),
+        UserMessage("Fix it."),
+        UserMessage("Quickly."),
+        ModelMessage("Reading.", (Call("c1", "read", '{"path": "a"}'), Call("c2", "read", "{}"))),
         Result("c1", "content", True),
         Result("c2", "no path", False),
-        Said("Go on."),
-        Replied("", (Call("call_1.2_0", "odd name", '{"broken'),)),
+        UserMessage("Go on."),
+        ModelMessage("", (Call("call_1.2_0", "odd name", '{"broken'),)),
         Result("call_1.2_0", "", False),
     )
     assert messages == [
@@ -153,7 +153,12 @@ def test_malformed_arguments_are_kept_raw() -> None:
 
 
 def test_blank_texts_are_never_sent() -> None:
-    messages = sent(Said("x"), Replied(" \n"), Said("Say something."), Replied("", (Call("c", "read", "{}"),)))
+    messages = sent(
+        UserMessage("x"),
+        ModelMessage(" \n"),
+        UserMessage("Say something."),
+        ModelMessage("", (Call("c", "read", "{}"),)),
+    )
     assert messages[1] == {"role": "assistant", "content": [{"type": "text", "text": "(empty answer)"}]}
     assert messages[3]["content"] == [{"type": "tool_use", "id": "c", "name": "read", "input": {}}]
 
@@ -221,7 +226,7 @@ def test_thinking_goes_back_in_its_place() -> None:
     assert answer.text == streamed == "I will read."
     assert [call.id for call in answer.calls] == ["t1", "t2"]
     renamed = (Call("r1", "read", '{"a": 1}'), Call("r2", "read", "{}"))  # The engine may give calls other ids.
-    messages = sent(Said("x"), Replied(answer.text, renamed, answer.extra), Result("r1", "a", True))
+    messages = sent(UserMessage("x"), ModelMessage(answer.text, renamed, answer.extra), Result("r1", "a", True))
     assert messages[1]["content"] == [
         {"type": "thinking", "thinking": "Let me think.", "signature": "c2lnbmVk"},
         {"type": "redacted_thinking", "data": "hidden"},
@@ -234,7 +239,7 @@ def test_thinking_goes_back_in_its_place() -> None:
 
 def test_thinking_goes_to_no_other_model() -> None:
     (answer,), _, _ = ask([Raw(sse(*THINKING))])
-    messages = sent(Said("x"), Replied(answer.text, answer.calls, answer.extra), name="anthropic:another")
+    messages = sent(UserMessage("x"), ModelMessage(answer.text, answer.calls, answer.extra), name="anthropic:another")
     assert [part["type"] for part in messages[1]["content"]] == ["text", "tool_use", "tool_use"]
 
 
@@ -247,7 +252,7 @@ def test_several_texts_between_thinking_stay_apart() -> None:
     )
     (answer,), _, streamed = ask([Raw(body)])
     assert answer.text == streamed == "One. Two."
-    content = sent(Said("x"), Replied(answer.text, (), answer.extra), Said("y"))[1]["content"]
+    content = sent(UserMessage("x"), ModelMessage(answer.text, (), answer.extra), UserMessage("y"))[1]["content"]
     assert [part.get("text", part["type"]) for part in content] == ["One. ", "thinking", "Two."]
 
 
@@ -256,23 +261,23 @@ def test_thinking_that_was_cut_off_is_not_sent_back() -> None:
     body = sse(*block(0, {"type": "thinking", "thinking": "", "signature": ""}, cut), *stopped("max_tokens"))
     (answer,), _, _ = ask([Raw(body)])
     assert answer.stop == "length"
-    content = sent(Said("x"), Replied(answer.text, (), answer.extra), Said("y"))[1]["content"]
+    content = sent(UserMessage("x"), ModelMessage(answer.text, (), answer.extra), UserMessage("y"))[1]["content"]
     assert content == [{"type": "text", "text": "(empty answer)"}]
 
 
 def test_a_turn_never_ends_with_thinking() -> None:
     thinking = {"type": "thinking", "thinking": "hm", "signature": "s"}
     (answer,), _, _ = ask([Raw(sse(*block(0, thinking), *stopped()))])
-    content = sent(Said("x"), Replied("", (), answer.extra), Said("y"))[1]["content"]
+    content = sent(UserMessage("x"), ModelMessage("", (), answer.extra), UserMessage("y"))[1]["content"]
     assert content == [thinking, {"type": "text", "text": "(empty answer)"}]
 
 
 def test_what_is_kept_may_be_damaged() -> None:
     for extra in ("{", '{"by": "anthropic:claude-x", "content": 7}', '{"by": "anthropic:claude-x"}'):
-        assert sent(Said("x"), Replied("Hello.", (), extra))[1]["content"][0]["type"] == "text"
+        assert sent(UserMessage("x"), ModelMessage("Hello.", (), extra))[1]["content"][0]["type"] == "text"
 
 
-def marked(messages: Sequence[Said | Replied | Result]) -> list[str]:
+def marked(messages: Sequence[UserMessage | ModelMessage | Result]) -> list[str]:
     """The text of each block that is marked for the cache."""
     model = AnthropicModel(wires.Client(), Endpoint(NAME, "http://127.0.0.1:1"), 1)
     body = json.loads(model.body(prompt(*messages)))
@@ -283,21 +288,21 @@ def marked(messages: Sequence[Said | Replied | Result]) -> list[str]:
 def test_the_cache_is_marked_after_the_system_at_the_end_and_before_a_round_of_many_calls() -> None:
     calls = tuple(Call(f"c{n}", "read", "{}") for n in range(30))
     results = [Result(call.id, f"content {n}", True) for n, call in enumerate(calls)]
-    first: list[Said | Replied | Result] = [Said("Begin."), Said("Quickly.")]
+    first: list[UserMessage | ModelMessage | Result] = [UserMessage("Begin."), UserMessage("Quickly.")]
     assert marked(first) == ["You are an agent.", "Quickly."]
-    second = [*first, Replied("Looking.", calls), *results]
+    second = [*first, ModelMessage("Looking.", calls), *results]
     assert marked(second) == ["You are an agent.", "Quickly.", "content 29"]
-    third = [*second, Replied("Again.", calls[:1]), Result("c0", "more", True), Said("Go on.")]
+    third = [*second, ModelMessage("Again.", calls[:1]), Result("c0", "more", True), UserMessage("Go on.")]
     assert marked(third) == ["You are an agent.", "Go on."]
 
 
 def test_nearly_all_of_a_request_is_the_head_of_the_next_byte_by_byte() -> None:
     model = AnthropicModel(wires.Client(), Endpoint(NAME, "http://127.0.0.1:1"), 1)
-    messages: list[Said | Replied | Result] = [Said("Begin. " * 500)]
+    messages: list[UserMessage | ModelMessage | Result] = [UserMessage("Begin. " * 500)]
     before = model.body(prompt(*messages))
     for at in range(40):
         call = Call(f"c{at}", "read", "{}")
-        messages += [Replied("Looking.", (call,)), Result(call.id, f"line {at}\n" * 100, True)]
+        messages += [ModelMessage("Looking.", (call,)), Result(call.id, f"line {at}\n" * 100, True)]
         body = model.body(prompt(*messages))
         same = next(index for index, (old, new) in enumerate(zip(before, body, strict=False)) if old != new)
         assert same > 0.98 * len(before)

@@ -14,18 +14,20 @@ from bough.adapters.models.dialect import Options
 from bough.adapters.models.faults import Endpoint
 from bough.core.conversation.persistent_list import PersistentList
 from bough.core.errors import TransientError
-from bough.core.messages import Answer, Call, Prompt, Replied, Result, Said, ToolSpec, Usage
-from tests.wire import KEY, Item, Raw, Seen, Slow, Status, Whole, WireModel
+from bough.core.messages import Answer, Call, ModelMessage, Prompt, Result, ToolSpec, Usage, UserMessage
+from tests.wire import KEY, Item, Raw, Slow, Status, Whole, WireModel, WireRequest
 from tests.wire_dialects import sse
 
 READ = ToolSpec("read", "Reads a file.", {"type": "object", "properties": {"path": {"type": "string"}}}, False)
 
 
-def prompt(*messages: Said | Replied | Result, tools: tuple[ToolSpec, ...] = (READ,)) -> Prompt:
-    return Prompt("goal#1#1", "You are an agent.", PersistentList(messages or (Said("Begin."),)), tools)
+def prompt(*messages: UserMessage | ModelMessage | Result, tools: tuple[ToolSpec, ...] = (READ,)) -> Prompt:
+    return Prompt("goal#1#1", "You are an agent.", PersistentList(messages or (UserMessage("Begin."),)), tools)
 
 
-def ask(script: Sequence[Item], *prompts: Prompt, usage_option: bool = True) -> tuple[list[Answer], list[Seen], str]:
+def ask(
+    script: Sequence[Item], *prompts: Prompt, usage_option: bool = True
+) -> tuple[list[Answer], list[WireRequest], str]:
     """Ask once for each prompt (or once), and give the answers, the requests and the text as it streamed in."""
     streamed: list[str] = []
 
@@ -158,14 +160,14 @@ def test_no_tools_no_key_and_no_usage_option_leave_their_fields_out() -> None:
 
 def test_what_was_said_before_is_sent_in_its_shape() -> None:
     history = (
-        Said("Fix it."),
-        Replied("Reading.", (Call("c1", "read", '{"path": "a"}'), Call("c2", "read", "{}"))),
+        UserMessage("Fix it."),
+        ModelMessage("Reading.", (Call("c1", "read", '{"path": "a"}'), Call("c2", "read", "{}"))),
         Result("c1", "content", True),
         Result("c2", "no path", False),
-        Replied("", (Call("c3", "read", "{}"),)),
+        ModelMessage("", (Call("c3", "read", "{}"),)),
         Result("c3", "", True),
-        Replied("Done?"),
-        Said("Go on."),
+        ModelMessage("Done?"),
+        UserMessage("Go on."),
     )
     _, (request,), _ = ask([Answer("ok")], prompt(*history))
     messages = request.json["messages"][1:]
@@ -187,7 +189,9 @@ def test_malformed_arguments_are_kept_raw_and_sent_back_as_an_object() -> None:
     broken = '{"path": "a", '
     (answer,), _, _ = ask([Answer(calls=(Call("c", "read", broken), Call("d", "bad name!", '"text"')))])
     assert [call.arguments for call in answer.calls] == [broken, '"text"']
-    back = prompt(Said("x"), Replied("", answer.calls), Result("c", "malformed", False), Result("d", "unknown", False))
+    back = prompt(
+        UserMessage("x"), ModelMessage("", answer.calls), Result("c", "malformed", False), Result("d", "unknown", False)
+    )
     _, (request,), _ = ask([Answer("ok")], back)
     functions = [call["function"] for call in request.json["messages"][2]["tool_calls"]]
     assert functions == [{"name": "read", "arguments": "{}"}, {"name": "bad_name_", "arguments": "{}"}]
@@ -196,7 +200,7 @@ def test_malformed_arguments_are_kept_raw_and_sent_back_as_an_object() -> None:
 def test_an_empty_answer_is_an_answer_and_can_be_sent_back() -> None:
     (answer,), _, _ = ask([Answer()])
     assert (answer.text, answer.calls, answer.stop) == ("", (), "end")
-    _, (request,), _ = ask([Answer("ok")], prompt(Said("x"), Replied(""), Said("Say something.")))
+    _, (request,), _ = ask([Answer("ok")], prompt(UserMessage("x"), ModelMessage(""), UserMessage("Say something.")))
     assert request.json["messages"][2] == {"role": "assistant", "content": "(empty answer)"}
 
 
@@ -286,7 +290,7 @@ def test_what_the_model_wants_back_goes_back_to_it_and_to_no_other() -> None:
         piece(index=0, id="c", function={"name": "read", "arguments": "{}"}, extra_content=signature),
         "[DONE]",
     )
-    history = prompt(Said("x"), Replied(answer.text, answer.calls, answer.extra), Result("c", "r", True))
+    history = prompt(UserMessage("x"), ModelMessage(answer.text, answer.calls, answer.extra), Result("c", "r", True))
     _, (request,), _ = ask([Answer("ok")], history)
     message = request.json["messages"][2]
     assert message["reasoning_content"] == "I think so."
@@ -326,7 +330,9 @@ def test_half_characters_anywhere_else_do_not_crash() -> None:
         piece(id=half, function={"name": half, "arguments": {half: 1}}, extra_content={half: half}),
         "[DONE]",
     )
-    history = prompt(Said("x"), Replied(answer.text, answer.calls, answer.extra), Result(answer.calls[0].id, "r", True))
+    history = prompt(
+        UserMessage("x"), ModelMessage(answer.text, answer.calls, answer.extra), Result(answer.calls[0].id, "r", True)
+    )
     _, (request,), _ = ask([Answer("ok")], history)
     assert len(request.json["messages"]) == 4
 
@@ -388,11 +394,11 @@ def test_many_agents_share_one_model() -> None:
         return Answer(text=f"{len(request['messages'])} {request['messages'][1]['content']}")
 
     async def agent(model: ChatModel, number: int) -> None:
-        trail: PersistentList[Any] = PersistentList((Said(f"agent {number}"),))
+        trail: PersistentList[Any] = PersistentList((UserMessage(f"agent {number}"),))
         for turn in range(6):
             reply = await model.ask(Prompt(f"{number}#{turn}", f"system {number}", trail, (READ,)), lambda text: None)
             assert reply.text == f"{2 + 2 * turn} agent {number}"
-            trail = trail.then(Replied(reply.text), Said(f"more {number}"))
+            trail = trail.then(ModelMessage(reply.text), UserMessage(f"more {number}"))
 
     async def go(url: str) -> None:
         client = wires.Client()

@@ -195,11 +195,11 @@ def test_a_host_that_is_not_there(host: str) -> None:
 def test_only_encrypted_links_read_the_authorities(identity: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Reading them takes 40 ms, which a model on this machine need not wait for. A link without them trusts nobody."""
 
-    class Read(Exception):
+    class AuthoritiesRead(Exception):
         pass
 
     def read() -> ssl.SSLContext:
-        raise Read
+        raise AuthoritiesRead
 
     monkeypatch.setattr(wire, "_load_authorities", read)
     secure = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -209,7 +209,7 @@ def test_only_encrypted_links_read_the_authorities(identity: Path, monkeypatch: 
         client = Client()
         try:
             plain = client.link("http://127.0.0.1:1/v1")
-            with pytest.raises(Read):
+            with pytest.raises(AuthoritiesRead):
                 client.link(url)
             with pytest.raises(Unreachable):
                 await post(plain, url, b"one")

@@ -11,7 +11,7 @@ import pytest
 from bough.adapters.models import wire as wires
 from bough.adapters.models.chat import ChatModel
 from bough.adapters.models.faults import Endpoint, Unreachable, explain_link_error, explain_status, parse_retry_after
-from bough.core.errors import Refused, TooLong, TransientError, UsageError
+from bough.core.errors import RequestRefused, TooLong, TransientError, UsageError
 from tests.conformance.models import PROMPT, fails, failure, model
 from tests.wire import KEY, Raw, Status
 
@@ -31,13 +31,13 @@ def test_a_missing_key_is_said_to_be_missing() -> None:
 )
 def test_a_conversation_that_is_too_long_is_called_so(message: str) -> None:
     error = fails("chat", Status(400, {}, {"error": {"message": message}}))
-    assert isinstance(error, Refused)
+    assert isinstance(error, RequestRefused)
     assert "too long" in str(error) and "larger context window" in str(error)
 
 
 def test_no_credit_is_final_although_its_status_is_passing() -> None:
     body = {"error": {"message": "You exceeded your current quota", "type": "insufficient_quota"}}
-    assert isinstance(fails("chat", Status(429, {}, body)), Refused)
+    assert isinstance(fails("chat", Status(429, {}, body)), RequestRefused)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_a_part_of_the_key_is_struck_out_too() -> None:
 
 def test_a_redirect_is_not_followed() -> None:
     error = fails("chat", Status(301, {"location": "https://elsewhere.example/v1"}))
-    assert isinstance(error, Refused) and "elsewhere.example" in str(error)
+    assert isinstance(error, RequestRefused) and "elsewhere.example" in str(error)
 
 
 def test_a_name_that_does_not_exist() -> None:
@@ -96,14 +96,14 @@ def test_ollama_that_is_not_running() -> None:
 def test_a_proxy_that_cannot_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ALL_PROXY", "ftp://127.0.0.1:1")
     error = asyncio.run(failure("chat", "http://model.invalid:1"))
-    assert isinstance(error, Refused) and "ALL_PROXY" in str(error)
+    assert isinstance(error, RequestRefused) and "ALL_PROXY" in str(error)
 
 
 def test_a_certificate_that_is_not_accepted_is_final() -> None:
     problem = Unreachable("certificate verify failed: self-signed certificate")
     problem.__cause__ = ssl.SSLCertVerificationError("self-signed")
     error = explain_link_error(Endpoint("openai:m", "https://host.example/v1", KEY), problem, 5)
-    assert isinstance(error, Refused) and "certificate of host.example was not accepted" in str(error)
+    assert isinstance(error, RequestRefused) and "certificate of host.example was not accepted" in str(error)
 
 
 def test_deep_garbage() -> None:

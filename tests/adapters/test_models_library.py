@@ -17,9 +17,9 @@ import pytest
 from bough.adapters.models import wire as wires
 from bough.adapters.models.providers import make_model, probe_model
 from bough.core.conversation.persistent_list import PersistentList
-from bough.core.errors import Refused, TooLong, TransientError, UsageError
-from bough.core.messages import Answer, Call, Message, Prompt, Replied, Result, Said, ToolSpec, Usage
-from tests.wire import Item, Raw, Seen, Status, WireModel
+from bough.core.errors import RequestRefused, TooLong, TransientError, UsageError
+from bough.core.messages import Answer, Call, Message, ModelMessage, Prompt, Result, ToolSpec, Usage, UserMessage
+from tests.wire import Item, Raw, Status, WireModel, WireRequest
 from tests.wire_dialects import sse
 
 CLAUDE = "bedrock:anthropic.claude-sonnet-4-5-20250929-v1:0"
@@ -49,7 +49,7 @@ def prompt(*messages: Message) -> Prompt:
 
 def ask(
     name: str, script: list[Item], env: Mapping[str, str], monkeypatch: pytest.MonkeyPatch, *prompts: Prompt
-) -> tuple[list[Answer], list[Seen], str]:
+) -> tuple[list[Answer], list[WireRequest], str]:
     for variable, value in env.items():
         monkeypatch.setenv(variable, value)
     streamed: list[str] = []
@@ -57,7 +57,7 @@ def ask(
     async def go(url: str) -> list[Answer]:
         model = make_model(name, base_url=url, client=wires.Client(), timeout=60, env=env)
         try:
-            return [await model.ask(each, streamed.append) for each in prompts or (prompt(Said("Begin.")),)]
+            return [await model.ask(each, streamed.append) for each in prompts or (prompt(UserMessage("Begin.")),)]
         finally:
             await model.close()
 
@@ -126,7 +126,9 @@ def test_a_conversation_with_claude_on_bedrock(monkeypatch: pytest.MonkeyPatch) 
 
     calls = (Call("010001000", "read", answer.calls[0].arguments),)
     again = prompt(
-        Said("Begin."), Replied(answer.text, calls, answer.extra), Result("010001000", "no such file", False)
+        UserMessage("Begin."),
+        ModelMessage(answer.text, calls, answer.extra),
+        Result("010001000", "no such file", False),
     )
     (final,), (request,), _ = ask(CLAUDE, [turn(block(0, {"text": "Done."}), stop="end_turn")], AWS, monkeypatch, again)
     assert (final.text, final.extra) == ("Done.", "")
@@ -148,9 +150,9 @@ def test_a_conversation_with_claude_on_bedrock(monkeypatch: pytest.MonkeyPatch) 
     [
         (429, "ThrottlingException", "Too many requests", TransientError),
         (503, "ServiceUnavailableException", "Busy", TransientError),
-        (403, "AccessDeniedException", "You don't have access to the model", Refused),
+        (403, "AccessDeniedException", "You don't have access to the model", RequestRefused),
         (400, "ValidationException", "Input is too long for requested model: prompt is too long", TooLong),
-        (404, "ResourceNotFoundException", "Could not resolve the model", Refused),
+        (404, "ResourceNotFoundException", "Could not resolve the model", RequestRefused),
     ],
 )
 def test_what_bedrock_refuses(
@@ -172,7 +174,7 @@ def test_a_person_who_is_not_signed_in(monkeypatch: pytest.MonkeyPatch, tmp_path
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    with pytest.raises(Refused, match="sign in to AWS"):
+    with pytest.raises(RequestRefused, match="sign in to AWS"):
         ask(CLAUDE, [], {"AWS_REGION": "eu-west-1"}, monkeypatch)
     found = asyncio.run(probe_model(CLAUDE, client=wires.Client(), env={"AWS_REGION": "eu-west-1"}))
     assert found.ok and "is set up" in found.sentence
@@ -265,7 +267,7 @@ def test_a_service_account_on_vertex(monkeypatch: pytest.MonkeyPatch, signed_in:
             monkeypatch.setenv(variable, value)
         model = make_model(name, base_url=url, client=wires.Client(), timeout=60, env=env)
         try:
-            return await model.ask(prompt(Said("Begin.")), print)
+            return await model.ask(prompt(UserMessage("Begin.")), print)
         finally:
             await model.close()
 
@@ -310,7 +312,9 @@ def test_a_conversation_by_responses(monkeypatch: pytest.MonkeyPatch) -> None:
     assert request.path.endswith("/responses") and request.headers["authorization"] == "Bearer sk-very-secret-key"
     # Nothing is stored with the provider, so reasoning has to come back encrypted.
     assert request.json["store"] is False and "reasoning.encrypted_content" in request.json["include"]
-    again = prompt(Said("Begin."), Replied("", answer.calls, answer.extra), Result("c1", "no such file", False))
+    again = prompt(
+        UserMessage("Begin."), ModelMessage("", answer.calls, answer.extra), Result("c1", "no such file", False)
+    )
     (final,), (request,), _ = ask(RESPONSES, [Answer("Done.")], OPENAI, monkeypatch, again)
     assert final.text == "Done."
     sent = json.dumps(request.json["input"])

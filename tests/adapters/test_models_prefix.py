@@ -14,7 +14,7 @@ from bough.adapters.models.chat import ChatModel
 from bough.adapters.models.dialect import Prefixes
 from bough.adapters.models.faults import Endpoint
 from bough.core.conversation.persistent_list import PersistentList
-from bough.core.messages import Answer, Call, Message, Prompt, Replied, Result, Said, ToolSpec
+from bough.core.messages import Answer, Call, Message, ModelMessage, Prompt, Result, ToolSpec, UserMessage
 from tests.wire import KEY, WireModel
 
 TOOLS = tuple(ToolSpec(name, "Does it.", {"type": "object"}, False) for name in ("read", "done"))
@@ -32,11 +32,11 @@ def naive_chat(prompt: Prompt) -> list[dict[str, Any]]:
     messages: list[dict[str, Any]] = [{"role": "system", "content": prompt.system}]
     for message in prompt.messages:
         match message:
-            case Said(text):
+            case UserMessage(text):
                 messages.append({"role": "user", "content": text})
             case Result(call, text):
                 messages.append({"role": "tool", "tool_call_id": call, "content": text})
-            case Replied(text, calls):
+            case ModelMessage(text, calls):
                 tool_calls = [
                     {"id": c.id, "type": "function", "function": {"name": c.name, "arguments": c.arguments}}
                     for c in calls
@@ -54,7 +54,7 @@ def naive_anthropic(prompt: Prompt) -> list[dict[str, Any]]:
         blocks: list[dict[str, Any]] = []
         role = "user"
         match message:
-            case Said(text):
+            case UserMessage(text):
                 blocks = [{"type": "text", "text": text if text.strip() else "(empty answer)"}]
             case Result(call, text, ok):
                 result: dict[str, Any] = {"type": "tool_result", "tool_use_id": call}
@@ -63,7 +63,7 @@ def naive_anthropic(prompt: Prompt) -> list[dict[str, Any]]:
                 elif text:
                     result["content"] = text
                 blocks = [result]
-            case Replied(text, calls):
+            case ModelMessage(text, calls):
                 role = "assistant"
                 blocks = [{"type": "text", "text": text}] if text.strip() else []
                 for c in calls:
@@ -90,8 +90,8 @@ CALL = st.builds(
     Call, st.from_regex(r"[a-z0-9_]{1,6}", fullmatch=True), st.sampled_from(["read", "done"]), st.just('{"a": 1}')
 )
 MESSAGE: st.SearchStrategy[Message] = st.one_of(
-    st.builds(Said, TEXT),
-    st.builds(Replied, TEXT, st.lists(CALL, max_size=2).map(tuple)),
+    st.builds(UserMessage, TEXT),
+    st.builds(ModelMessage, TEXT, st.lists(CALL, max_size=2).map(tuple)),
     st.builds(Result, st.from_regex(r"[a-z0-9_]{1,6}", fullmatch=True), TEXT, st.booleans()),
 )
 GROWTH = st.lists(st.tuples(st.integers(0, 7), st.lists(MESSAGE, max_size=3)), min_size=1, max_size=25)
@@ -104,7 +104,7 @@ def test_bodies_are_what_a_naive_encoding_gives(growth: list[tuple[int, list[Mes
     kept_chat, kept_anthropic = chat(), anthropic()
     for model in (kept_chat, kept_anthropic):
         model._prefixes._most, model._prefixes._room = most, room
-    trails: list[PersistentList[Message]] = [PersistentList((Said("Begin."),))]
+    trails: list[PersistentList[Message]] = [PersistentList((UserMessage("Begin."),))]
     for which, more in growth:
         trails.append(trails[-1 - which % len(trails)].then(*more))
         prompt = Prompt("k", "system", trails[-1], TOOLS)
@@ -127,14 +127,14 @@ def test_a_long_conversation_at_the_wire(dialect: str) -> None:
             model = ChatModel(client, Endpoint("openai:m", f"{url}/v1", KEY), 5)
         else:
             model = AnthropicModel(client, Endpoint("anthropic:m", url, KEY), 5)
-        trail: PersistentList[Message] = PersistentList((Said("Begin."),))
+        trail: PersistentList[Message] = PersistentList((UserMessage("Begin."),))
         for turn in range(60):
             prompts.append(Prompt(f"goal#1#{turn}", "system", trail, TOOLS))
             answer = await model.ask(prompts[-1], lambda text: None)
-            trail = trail.then(Replied(answer.text, answer.calls, answer.extra))
+            trail = trail.then(ModelMessage(answer.text, answer.calls, answer.extra))
             trail = trail.then(Result(answer.calls[0].id, f"output {turn} ü\n", turn % 3 != 0))
             if turn % 10 == 9:
-                trail = trail.then(Said("Go on."))
+                trail = trail.then(UserMessage("Go on."))
         await client.close()
         return model._prefixes.encoded
 
@@ -149,12 +149,12 @@ def test_a_long_conversation_at_the_wire(dialect: str) -> None:
 
 def test_a_round_encodes_what_is_new_however_long_the_rest_is() -> None:
     for model in (chat(), anthropic()):
-        trail: PersistentList[Message] = PersistentList((Said("Begin."),))
+        trail: PersistentList[Message] = PersistentList((UserMessage("Begin."),))
         for turn in range(400):
             before = model._prefixes.encoded
             model.body(Prompt("k", "system", trail, TOOLS))
             assert model._prefixes.encoded - before == (2 if turn else 1)
-            trail = trail.then(Replied("", (Call("c", "read", "{}"),)), Result("c", "x", True))
+            trail = trail.then(ModelMessage("", (Call("c", "read", "{}"),)), Result("c", "x", True))
         before = model._prefixes.encoded
         model.body(Prompt("k", "system", trail, TOOLS))
         model.body(Prompt("k", "another system", trail, TOOLS[:1]))
@@ -163,7 +163,7 @@ def test_a_round_encodes_what_is_new_however_long_the_rest_is() -> None:
 
 def test_tools_and_system_may_change_within_a_conversation() -> None:
     for model in (chat(), anthropic()):
-        trail: PersistentList[Message] = PersistentList((Said("Begin."),))
+        trail: PersistentList[Message] = PersistentList((UserMessage("Begin."),))
         seen = []
         for system, tools in (
             ("a", TOOLS),
@@ -191,20 +191,20 @@ def test_an_empty_conversation_and_no_system() -> None:
     prompt = Prompt("k", "", PersistentList(), ())
     assert json.loads(chat().body(prompt))["messages"] == []
     assert json.loads(anthropic().body(prompt))["messages"] == []
-    prompt = Prompt("k", "", PersistentList((Said("x"),)), ())
+    prompt = Prompt("k", "", PersistentList((UserMessage("x"),)), ())
     assert json.loads(chat().body(prompt))["messages"] == [{"role": "user", "content": "x"}]
 
 
 def test_what_is_kept_is_bounded() -> None:
     prefixes = Prefixes(lambda message, before: (b"x" * 10, "more"), most=3, room=95)
-    trails: list[PersistentList[Message]] = [PersistentList((Said("a"), Said("b"))) for _ in range(5)]
+    trails: list[PersistentList[Message]] = [PersistentList((UserMessage("a"), UserMessage("b"))) for _ in range(5)]
     for trail in trails:
         prefixes.bytes_of(trail)
     assert len(prefixes._kept) == 3 and prefixes._size == 60
     prefixes.bytes_of(trails[2])  # Used again: it stays, the one after it goes.
     grown = trails[4]
     for _ in range(5):
-        grown = grown.then(Said("more"))
+        grown = grown.then(UserMessage("more"))
     assert bytes(prefixes.bytes_of(grown)) == b"x" * 70
     assert [kept.trail.same_root(trails[2]) for kept in prefixes._kept] == [True, False]
     assert prefixes._size == 90

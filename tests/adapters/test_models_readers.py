@@ -14,7 +14,7 @@ from bough.adapters.models.dialect import HttpModel
 from bough.adapters.models.faults import Endpoint
 from bough.adapters.models.wire import BaseReader
 from bough.core.conversation.persistent_list import PersistentList
-from bough.core.messages import Prompt, Replied, Said
+from bough.core.messages import ModelMessage, Prompt, UserMessage
 from bough.core.textual.spelling import UNREADABLE
 
 LEAF = st.one_of(
@@ -86,8 +86,8 @@ def check(reader: BaseReader, model: HttpModel, events: list[Any]) -> None:
         return
     answer = reader.answer()
     assert msgspec.json.decode(msgspec.json.encode(answer), type=type(answer)) == answer
-    said = Replied(answer.text, answer.calls, answer.extra)
-    json.loads(model.body(Prompt("k", "s", PersistentList((Said("x"), said, Said("y"))), ())))
+    said = ModelMessage(answer.text, answer.calls, answer.extra)
+    json.loads(model.body(Prompt("k", "s", PersistentList((UserMessage("x"), said, UserMessage("y"))), ())))
 
 
 @settings(max_examples=50, deadline=None)

@@ -6,14 +6,14 @@ import pytest
 
 from bough.core.conversation.persistent_list import PersistentList
 from bough.core.errors import TransientError
-from bough.core.messages import Answer, Call, Prompt, Said
+from bough.core.messages import Answer, Call, Prompt, UserMessage
 from bough.ports import Model
 from bough.testing.scripted import ScriptedModel, ScriptExhausted, call, say
 from tests.answers import combine_answers, raw_call
 
 
 def prompt(key: str = "goal#1#1") -> Prompt:
-    return Prompt(key, "system", PersistentList((Said("Begin."),)), ())
+    return Prompt(key, "system", PersistentList((UserMessage("Begin."),)), ())
 
 
 def ask(model: Model, times: int = 1) -> list[Answer]:
@@ -47,7 +47,9 @@ def test_errors_are_raised() -> None:
 
 def test_an_exhausted_script_fails_the_test() -> None:
     model = ScriptedModel([say("only one")])
-    with pytest.raises(ScriptExhausted, match=r"1 answers and all are used; asked again as 'goal#1#1', after Said"):
+    with pytest.raises(
+        ScriptExhausted, match=r"1 answers and all are used; asked again as 'goal#1#1', after UserMessage"
+    ):
         ask(model, 2)
     assert issubclass(ScriptExhausted, AssertionError)
 

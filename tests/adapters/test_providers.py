@@ -25,13 +25,13 @@ from bough.adapters.models.providers import (
 )
 from bough.adapters.models.recording import RecordingModel, ReplayModel
 from bough.core.conversation.persistent_list import PersistentList
-from bough.core.errors import Refused, UsageError
-from bough.core.messages import Answer, Call, Message, Prompt, Replied, Result, Said, Usage
+from bough.core.errors import RequestRefused, UsageError
+from bough.core.messages import Answer, Call, Message, ModelMessage, Prompt, Result, Usage, UserMessage
 from bough.ports import Model
 from bough.testing.scripted import ScriptedModel
-from tests.wire import KEY, Seen, Status, WireModel
+from tests.wire import KEY, Status, WireModel, WireRequest
 
-PROMPT = Prompt("goal#1#1", "system", PersistentList((Said("Begin."),)), ())
+PROMPT = Prompt("goal#1#1", "system", PersistentList((UserMessage("Begin."),)), ())
 KEYS = {variable: KEY for provider in PROVIDERS.values() for variable in provider.keys}
 
 
@@ -65,9 +65,9 @@ def test_every_provider_makes_a_model(provider: str) -> None:
 
 
 def test_gemini_gets_a_signature_for_calls_that_another_model_made() -> None:
-    trail: PersistentList[Message] = PersistentList((Said("Begin."),))
+    trail: PersistentList[Message] = PersistentList((UserMessage("Begin."),))
     calls = (Call("c1", "read", '{"path": "a"}'), Call("c2", "read", '{"path": "b"}'))
-    trail = trail.then(Replied("", calls), Result("c1", "a", True), Result("c2", "b", True))
+    trail = trail.then(ModelMessage("", calls), Result("c1", "a", True), Result("c2", "b", True))
     for name in ("gemini:m", "openai:m"):
         model = make(name, {}, "http://127.0.0.1:1")
         assert isinstance(model, ChatModel)
@@ -94,7 +94,7 @@ def test_a_name_that_is_none(name: str) -> None:
 def test_a_missing_key_says_which_variable_to_set() -> None:
     for provider, known in PROVIDERS.items():
         if known.keys:
-            with pytest.raises(Refused, match=rf"set {known.keys[0]} .*bough demo"):
+            with pytest.raises(RequestRefused, match=rf"set {known.keys[0]} .*bough demo"):
                 make(f"{provider}:m", {known.keys[0]: " "})
 
 
@@ -204,7 +204,7 @@ def keyring(no_keyring: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_keys_from_the_keyring() -> None:
     assert find_endpoint("xai:grok", None, {}).key == "from-the-keyring-0123"
     assert find_endpoint("xai:grok", None, {"XAI_API_KEY": KEY}).key == KEY
-    with pytest.raises(Refused, match="or keep it in the keyring"):
+    with pytest.raises(RequestRefused, match="or keep it in the keyring"):
         find_endpoint("mistral:m", None, {})
     # What a person keeps for a provider is not sent to another place.
     assert find_endpoint("openai:m", "http://127.0.0.1:1/v1", {}).key == ""
@@ -262,7 +262,7 @@ def test_whether_a_model_is_reachable() -> None:
         absent = probe("openai:qwen2", wire, {})
         assert not absent.ok and "nearest: qwen3" in absent.sentence
         assert probe("anthropic:qwen3", wire, {"ANTHROPIC_API_KEY": KEY}, wire.anthropic_url).ok
-    seen: list[Seen] = wire.looks
+    seen: list[WireRequest] = wire.looks
     assert seen[0].path == "/v1/models" and seen[0].headers["authorization"] == f"Bearer {KEY}"
     assert seen[3].path == "/v1/models?limit=1000" and seen[3].headers["x-api-key"] == KEY
 
@@ -309,5 +309,5 @@ def test_parse() -> None:
 
 
 def test_a_refusal_by_the_provider_reaches_the_caller() -> None:
-    with WireModel([Status(404, {}, {"error": {"message": "no such model"}})]) as wire, pytest.raises(Refused):
+    with WireModel([Status(404, {}, {"error": {"message": "no such model"}})]) as wire, pytest.raises(RequestRefused):
         ask("openai:m", {}, wire.base_url)

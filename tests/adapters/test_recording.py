@@ -13,8 +13,8 @@ from bough.adapters.models.recording import (
     read_recording,
 )
 from bough.core.conversation.persistent_list import PersistentList
-from bough.core.errors import Refused, TransientError, UsageError
-from bough.core.messages import Answer, Call, Prompt, Replied, Said, ToolSpec, Usage
+from bough.core.errors import RequestRefused, TransientError, UsageError
+from bough.core.messages import Answer, Call, ModelMessage, Prompt, ToolSpec, Usage, UserMessage
 from bough.ports import Model
 from bough.testing.scripted import ScriptedModel, call, say
 from tests.wire import KEY
@@ -29,7 +29,7 @@ ANSWERS = [
 
 
 def prompt(key: str, text: str = "Begin.") -> Prompt:
-    return Prompt(key, "system", PersistentList((Said(text),)), (ToolSpec("read", "", {}, False),))
+    return Prompt(key, "system", PersistentList((UserMessage(text),)), (ToolSpec("read", "", {}, False),))
 
 
 def ask(model: Model, *keys: str) -> list[Answer]:
@@ -68,7 +68,7 @@ def test_several_answers_of_one_call_come_in_order_and_none_twice(tmp_path: Path
     record(path, ANSWERS[:2], "goal#1#1", "goal#1#1")
     model = ReplayModel(path)
     assert [answer.text for answer in ask_open(model, "goal#1#1", "goal#1#1")] == ["Hello.", "Again."]
-    with pytest.raises(Refused, match="no further answer for the call goal#1#1"):
+    with pytest.raises(RequestRefused, match="no further answer for the call goal#1#1"):
         ask(model, "goal#1#1")
 
 
@@ -82,7 +82,9 @@ def ask_open(model: Model, *keys: str) -> list[Answer]:
 def test_a_call_that_was_not_recorded_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     record(path, ANSWERS[:1], "goal#1#1")
-    with pytest.raises(Refused, match=r"no answer for the call other#1#1: it belongs to another goal or .* version"):
+    with pytest.raises(
+        RequestRefused, match=r"no answer for the call other#1#1: it belongs to another goal or .* version"
+    ):
         ask(ReplayModel(path), "other#1#1")
 
 
@@ -94,7 +96,7 @@ def test_a_rewound_run_finds_its_answers_under_other_numbers(tmp_path: Path) -> 
     # A run whose model had to be tried first was one question further when it was recorded.
     assert ask(ReplayModel(path), "goal#planner#2")[0].text == "Plan."
     for key in ("goal#0#1", "goal#1#3", "part#planner#2", "other#2#1"):
-        with pytest.raises(Refused, match="has no answer"):
+        with pytest.raises(RequestRefused, match="has no answer"):
             ask(ReplayModel(path), key)
 
 
@@ -212,7 +214,7 @@ def test_pace_makes_an_answer_look_alive(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_prompts_are_not_recorded(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
-    asked = Prompt("k", "a secret system", PersistentList((Said("a secret brief"), Replied("x"))), ())
+    asked = Prompt("k", "a secret system", PersistentList((UserMessage("a secret brief"), ModelMessage("x"))), ())
 
     async def go() -> None:
         await RecordingModel(ScriptedModel([say("ok")], "openai:m"), path).ask(asked, lambda text: None)

@@ -8,14 +8,14 @@ from bough.core.verdict.check_run import Baseline, CheckRun
 from bough.core.verdict.original_tests import find_disagreements, has_results, hash_refutation
 from bough.core.verdict.registry import read_results
 from bough.core.verdict.rulings import decide_ruling, describe_baseline, find_added, find_lost
-from bough.ports import Finished
+from bough.ports import CommandResult
 
 PYTEST = Check("pytest -q", "the step's test_command", "pytest")
 
 
 def ran(passed: int, *, status: int = 0, failed: int = 0, how: str = "junit") -> CheckRun:
     report = Report(how, passed=passed, failed=failed)  # type: ignore[arg-type]
-    return CheckRun(Finished(status, b"", 1.5, ""), "", Baseline(report, closed=True, exit_status=status))
+    return CheckRun(CommandResult(status, b"", 1.5, ""), "", Baseline(report, closed=True, exit_status=status))
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ JEST = """\
 def said(text: str, runner: str, junit: str = "", status: int = 1) -> CheckRun:
     read = read_results(junit.encode() or None, text, status, runner, "/w")
     known = Baseline(read, closed=True, exit_status=status, refuted=hash_refutation(text))
-    return CheckRun(Finished(status, text.encode(), 0.1, ""), text, known)
+    return CheckRun(CommandResult(status, text.encode(), 0.1, ""), text, known)
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from tests.sampling import in_turn
 
 
 @dataclass(frozen=True)
-class Ran:
+class RunnerResult:
     report: Report
     output: str
     status: int
@@ -42,7 +42,7 @@ def environment() -> dict[str, str]:
     return {**own, "PATH": path, "PYTHONDONTWRITEBYTECODE": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "NO_COLOR": "1"}
 
 
-def run(command: str, folder: Path, scratch: Path, runner: str | None = None) -> Ran:
+def run(command: str, folder: Path, scratch: Path, runner: str | None = None) -> RunnerResult:
     kind = recognise(command) if runner is None else runner
     scratch.mkdir(exist_ok=True)
     report = scratch / "the report.xml"
@@ -54,7 +54,7 @@ def run(command: str, folder: Path, scratch: Path, runner: str | None = None) ->
     output = ran.stdout.decode(errors="replace")
     body = report.read_bytes() if report.exists() else None
     said = read_results(body, output, ran.returncode, kind, str(folder))
-    return Ran(said, output, ran.returncode, body is not None)
+    return RunnerResult(said, output, ran.returncode, body is not None)
 
 
 def write(folder: Path, files: dict[str, str]) -> Path:

@@ -19,7 +19,7 @@ from bough.adapters.sandboxes.process import ProcessSandbox, make_sandbox
 from bough.adapters.sandboxes.supervisors import probe
 from bough.adapters.workspaces.plain_folder import PlainFolder, make_plain_folder
 from bough.core.errors import UsageError
-from bough.ports import Finished, Sandbox
+from bough.ports import CommandResult, Sandbox
 from tests.conformance.sandboxes import alive
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="finds processes through /proc")
@@ -49,7 +49,7 @@ def shell(
     timeout: float = 20.0,
     limit: int = 1_000_000,
     progress: Callable[[str], None] = lambda line: None,
-) -> Finished:
+) -> CommandResult:
     argv = ["bash", "-c", line]
     return asyncio.run(sandbox.run(argv, workspace=checkout, timeout=timeout, limit=limit, progress=progress))
 

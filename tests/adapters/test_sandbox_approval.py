@@ -8,7 +8,7 @@ import pytest
 from bough.adapters.sandboxes.approval import escape_invisible, find_matching_pattern, require_approval
 from bough.adapters.sandboxes.process import make_sandbox
 from bough.adapters.workspaces.plain_folder import make_plain_folder
-from bough.ports import Finished
+from bough.ports import CommandResult
 
 PATTERNS = ("git push", "npm*publish", "*deploy*")
 
@@ -64,7 +64,7 @@ def test_only_a_yes_lets_it_run(tmp_path: Path, answer: str | None, runs: bool, 
 
     checkout = make_plain_folder(tmp_path)
 
-    async def run(line: str) -> Finished:
+    async def run(line: str) -> CommandResult:
         return await asked.run(["bash", "-c", line], workspace=checkout, timeout=9, limit=999)
 
     line = "touch ran; echo git push"

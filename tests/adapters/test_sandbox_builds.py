@@ -13,7 +13,7 @@ from bough.adapters.sandboxes.network import Network, parse_network
 from bough.adapters.sandboxes.process import make_sandbox
 from bough.adapters.sandboxes.supervisors import probe
 from bough.adapters.workspaces.plain_folder import PlainFolder, make_plain_folder
-from bough.ports import Finished
+from bough.ports import CommandResult
 from tests.adapters.test_sandbox import shell
 from tests.sampling import in_turn
 
@@ -33,7 +33,7 @@ def reachable(host: str) -> bool:
     return True
 
 
-def work(tmp_path: Path, files: dict[str, str], line: str, network: str = "off") -> Finished:
+def work(tmp_path: Path, files: dict[str, str], line: str, network: str = "off") -> CommandResult:
     checkout: PlainFolder = make_plain_folder(tmp_path)
     for name, text in files.items():
         (checkout.root / name).parent.mkdir(parents=True, exist_ok=True)

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from bough.core.verdict.test_files import Restored, restore_test_side
+from bough.core.verdict.test_files import Restoration, restore_test_side
 from bough.ports import FileChange
 from tests.sampling import in_turn
 
@@ -13,7 +13,7 @@ PYTEST = "python -m pytest -q"
 Files = dict[str, str]
 
 
-def put_back(before: Files, after: Files, command: str = PYTEST, reported: tuple[str, ...] = ()) -> Restored:
+def put_back(before: Files, after: Files, command: str = PYTEST, reported: tuple[str, ...] = ()) -> Restoration:
     paths = sorted(path for path in {*before, *after} if before.get(path) != after.get(path))
     kinds = ("A" if path not in before else "D" if path not in after else "M" for path in paths)
     return restore_test_side(
@@ -39,7 +39,7 @@ def put_back(before: Files, after: Files, command: str = PYTEST, reported: tuple
     ],
 )
 def test_what_is_put_back_whole(path: str, command: str) -> None:
-    assert put_back({path: "old\n"}, {path: "new\n"}, command) == Restored((path,), {})
+    assert put_back({path: "old\n"}, {path: "new\n"}, command) == Restoration((path,), {})
 
 
 def test_a_new_module_in_front_of_the_languages_own_is_put_back() -> None:

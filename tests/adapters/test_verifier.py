@@ -11,7 +11,7 @@ from bough.adapters.sandboxes.process import make_sandbox
 from bough.adapters.verifiers.check_runner import to_argv
 from bough.adapters.workspaces.plain_folder import PlainFolder
 from bough.core.verdict.check_run import describe_result
-from bough.ports import Finished
+from bough.ports import CommandResult
 from tests.adapters.test_sandbox import checkout, linux, token
 from tests.conformance.sandboxes import alive
 
@@ -20,7 +20,9 @@ __all__ = ["checkout", "token"]
 SANDBOX = make_sandbox("auto", make_env(os.environ))
 
 
-def check(checkout: PlainFolder, command: str, timeout: float = 30, limit: int = 1_000_000) -> tuple[Finished, str]:
+def check(
+    checkout: PlainFolder, command: str, timeout: float = 30, limit: int = 1_000_000
+) -> tuple[CommandResult, str]:
     finished = asyncio.run(SANDBOX.run(to_argv(command), workspace=checkout, timeout=timeout, limit=limit))
     reason = describe_result(finished)
     assert reason and "\n" not in reason

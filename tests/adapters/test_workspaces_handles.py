@@ -13,7 +13,7 @@ import pytest
 
 from bough.adapters.verifiers.check_runner import load_report
 from bough.adapters.workspaces import disk, scan
-from bough.adapters.workspaces.file_index import LINK, PLAIN, Tracked
+from bough.adapters.workspaces.file_index import LINK, PLAIN, KeptPaths
 from bough.adapters.workspaces.objects import name_object
 from bough.adapters.workspaces.surroundings import read_variables
 from bough.core.errors import SnapshotRefused, UsageError
@@ -121,7 +121,7 @@ def test_what_is_swapped_for_a_link_while_bough_looks_is_not_followed(
         return items
 
     monkeypatch.setattr(scan, "_list_items", swap)
-    found = dict(scanner(top).scan(None, Tracked(), None).files())
+    found = dict(scanner(top).scan(None, KeptPaths(), None).files())
     contents = {file.id for file in found.values() if file.mode != LINK}
     assert name_object(b"blob", b"theirs")[0] not in contents
     assert set(found) <= {b"inner/kept.txt"}
@@ -139,7 +139,7 @@ def test_many_folders_need_few_handles(top: Path) -> None:
         most = max(most, len(os.listdir("/proc/self/fd")))  # noqa: PTH208
         return set()
 
-    found = scan.Scanner(os.fsencode(top), ignores=ignores, clock=lambda: 0).scan(None, Tracked(), None)
+    found = scan.Scanner(os.fsencode(top), ignores=ignores, clock=lambda: 0).scan(None, KeptPaths(), None)
     assert len(dict(found.files())) == 300
     assert most - before <= 4 and len(os.listdir("/proc/self/fd")) <= before  # noqa: PTH208
 
@@ -148,7 +148,7 @@ def test_too_deep_is_said(top: Path) -> None:
     script = "import os\nfor n in range(200):\n    os.mkdir('d' * 30); os.chdir('d' * 30)\n"
     subprocess.run(["python3", "-c", script], cwd=top, check=True)
     with pytest.raises(SnapshotRefused, match="is too deep to keep"):
-        scanner(top).scan(None, Tracked(), None)
+        scanner(top).scan(None, KeptPaths(), None)
 
 
 def test_pipes_and_endless_files_hold_nothing_up(top: Path) -> None:

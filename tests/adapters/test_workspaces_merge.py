@@ -9,7 +9,7 @@ import pytest
 
 from bough.adapters.workspaces.git_program import Git
 from bough.core.errors import WorkspaceError
-from bough.ports import Merged
+from bough.ports import MergeResult
 from tests.adapters.git_projects import (
     fingerprint,
     git,
@@ -50,13 +50,13 @@ def test_each_side_s_own_changes_are_taken(desk: Desk) -> None:
 def test_when_one_side_did_nothing_the_other_is_the_result(desk: Desk) -> None:
     base, other = desk.tree({"a": "a"}), desk.tree({"a": "b", "c/d": "d"})
 
-    def merge(*trees: str) -> Merged:
+    def merge(*trees: str) -> MergeResult:
         return asyncio.run(desk.workspaces.merge(*trees))
 
-    assert merge(base, other, base) == Merged(other)
-    assert merge(base, base, other) == Merged(other)
-    assert merge(base, other, other) == Merged(other)
-    assert merge(base, base, base) == Merged(base)
+    assert merge(base, other, base) == MergeResult(other)
+    assert merge(base, base, other) == MergeResult(other)
+    assert merge(base, other, other) == MergeResult(other)
+    assert merge(base, base, base) == MergeResult(base)
 
 
 def test_a_file_that_both_changed_is_merged_line_by_line(desk: Desk) -> None:
@@ -269,7 +269,7 @@ def test_a_merge_that_comes_out_as_ours_writes_only_commits(desk: Desk) -> None:
     many: Files = {f"d/{number}": f"{number}" for number in range(30)}
     ours, base, theirs = (desk.tree(many | {"d/f": text}) for text in (changed(1, 15), LINES, changed(15)))
     before = set((desk.repo / "objects").rglob("*"))
-    assert asyncio.run(spaces(desk.root).merge(base, ours, theirs)) == Merged(ours)
+    assert asyncio.run(spaces(desk.root).merge(base, ours, theirs)) == MergeResult(ours)
     new = [path for path in set((desk.repo / "objects").rglob("*")) - before if path.is_file()]
     assert [git(desk.repo, "cat-file", "-t", path.parent.name + path.name) for path in new] == [b"commit\n"] * 3
 
@@ -292,7 +292,7 @@ def test_work_of_two_workspaces(tmp_path: Path) -> None:
     write(root, {"mine.txt": "not committed\n"})
     before = fingerprint(root)
 
-    async def go() -> tuple[Merged, str]:
+    async def go() -> tuple[MergeResult, str]:
         workspaces = spaces(root)
         base = await workspaces.take()
         one = await workspaces.open("run", "one", base, "")
@@ -335,7 +335,7 @@ def test_a_merge_survives_a_power_cut(desk: Desk) -> None:
 def test_merges_at_the_same_time(desk: Desk) -> None:
     base = desk.tree({"f": LINES})
 
-    async def go() -> list[Merged]:
+    async def go() -> list[MergeResult]:
         trees = [(desk.tree({"f": changed(n)}), desk.tree({"f": changed(n + 10)})) for n in range(8)]
         return await asyncio.gather(*(desk.workspaces.merge(base, ours, theirs) for ours, theirs in trees))
 

@@ -12,7 +12,7 @@ import pytest
 
 from bough.adapters.verifiers.tree_texts import SINGLE, Texts
 from bough.adapters.workspaces import checkout, checkout_watch, file_index, saved_scan, scan
-from bough.adapters.workspaces.file_index import FileIndex, Tracked
+from bough.adapters.workspaces.file_index import FileIndex, KeptPaths
 from bough.adapters.workspaces.git import GitWorkspaces
 from bough.adapters.workspaces.git_program import Git
 from bough.adapters.workspaces.home import prepare_home
@@ -254,7 +254,7 @@ async def test_an_exact_look_finds_what_a_look_at_everything_does(
             change(task.root, rng)
         exact = await exactly(task).snapshot()
         whole = scan.Scanner(task._scanner.top, task._scanner.ignores, lambda: 0).scan(
-            None, Tracked(base=workspaces.repository.listings.found(tree)), None
+            None, KeptPaths(base=workspaces.repository.listings.found(tree)), None
         )
         found = workspaces.repository.listings.found(exact)
         assert {path: file[:2] for path, file in whole.files()} == {path: file[:2] for path, file in found.files()}

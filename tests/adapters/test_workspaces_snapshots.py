@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bough.adapters.workspaces import scan
-from bough.adapters.workspaces.file_index import STAMP, Tracked
+from bough.adapters.workspaces.file_index import STAMP, KeptPaths
 from tests.adapters.checkouts import FILES, Task, agent, with_task
 from tests.adapters.git_projects import (
     fingerprint,
@@ -86,9 +86,9 @@ def test_same_stamp_is_believed_only_of_files_that_were_at_rest(
         """Whether an edit is seen that came after a look at this time."""
         scanner = scan.Scanner(os.fsencode(top), ignores=lambda paths: set(), clock=lambda: now, own=own)
         (top / "f").write_text("1")
-        before = scanner.scan(None, Tracked(), None)
+        before = scanner.scan(None, KeptPaths(), None)
         (top / "f").write_text("2")
-        return dict(scanner.scan(before, Tracked(), None).files()) != dict(before.files())
+        return dict(scanner.scan(before, KeptPaths(), None).files()) != dict(before.files())
 
     assert seen_after(written, own=True)
     assert not seen_after(written + 1, own=True)

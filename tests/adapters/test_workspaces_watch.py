@@ -82,14 +82,14 @@ async def test_when_more_happens_than_is_remembered_everything_is_looked_at(
     _, workspace, _ = await opened(tmp_path)
     await workspace.snapshot()
     (workspace.root / "e" / "f" / "x.txt").write_text("changed\n")
-    monkeypatch.setattr(checkout_watch, "_EVENT", _Overflown())
+    monkeypatch.setattr(checkout_watch, "_EVENT", _FullQueue())
     looked.clear()
     changed = await workspace.snapshot()
     assert set(looked) >= {b"", b"a", b"a/b", b"e/f"}
     assert await exactly(workspace).snapshot() == changed
 
 
-class _Overflown:
+class _FullQueue:
     """What the system says when its queue was full: one event, and no folder in it."""
 
     size = checkout_watch._EVENT.size

@@ -13,10 +13,10 @@ from bough.adapters.models.faults import Endpoint
 from bough.adapters.models.providers import LIBRARY, PROVIDERS
 from bough.core.conversation.persistent_list import PersistentList
 from bough.core.errors import Unavailable
-from bough.core.messages import Answer, Call, Prompt, Said, Usage
+from bough.core.messages import Answer, Call, Prompt, Usage, UserMessage
 from tests.wire import KEY, Item, WireModel
 
-PROMPT = Prompt("goal#1#1", "system", PersistentList((Said("Begin."),)), ())
+PROMPT = Prompt("goal#1#1", "system", PersistentList((UserMessage("Begin."),)), ())
 WHOLE = Answer("Some text.", (Call("c", "read", '{"path":"a"}'),), "calls", Usage(10, 5))
 MODELS: dict[str, tuple[type[HttpModel], str, str, str]] = {
     "chat": (ChatModel, "openai:gpt-x", "/v1", "OPENAI_API_KEY"),

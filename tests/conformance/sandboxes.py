@@ -20,7 +20,7 @@ from bough.adapters.sandboxes import kernel
 from bough.adapters.sandboxes.process import MARK
 from bough.adapters.workspaces.plain_folder import PlainFolder, make_plain_folder
 from bough.core.errors import WorkspaceError
-from bough.ports import Finished, Sandbox, WorkFolder
+from bough.ports import CommandResult, Sandbox, WorkFolder
 
 PLANTED = {"OPENAI_API_KEY": "planted-0123456789", "MY_SERVICE_TOKEN": "planted-9876543210"}
 """Variables of the person's that no command may see."""
@@ -50,12 +50,12 @@ async def shell(
     timeout: float = 240.0,
     limit: int = 1_000_000,
     progress: Callable[[str], None] = lambda line: None,
-) -> Finished:
+) -> CommandResult:
     argv = ["bash", "-c", line]
     return await sandbox.run(argv, workspace=here, timeout=timeout, limit=limit, progress=progress)
 
 
-async def cut_short(sandbox: Sandbox, here: WorkFolder, line: str, first: bytes) -> Finished:
+async def cut_short(sandbox: Sandbox, here: WorkFolder, line: str, first: bytes) -> CommandResult:
     """The command as its timeout ends it after it has said `first`. A busy machine is given longer to get there."""
     for timeout in (0.2, 2.0, 20.0, 120.0):
         finished = await shell(sandbox, here, line, timeout)
@@ -131,7 +131,7 @@ async def signals_have_their_usual_meaning(sandbox: Sandbox, here: PlainFolder) 
 
 @promise
 async def what_cannot_be_run_has_the_status_that_shells_give_it(sandbox: Sandbox, here: PlainFolder) -> None:
-    async def run(*argv: str) -> Finished:
+    async def run(*argv: str) -> CommandResult:
         return await sandbox.run(argv, workspace=here, timeout=240, limit=100)
 
     missing = await run("no-such-program")

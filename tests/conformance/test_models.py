@@ -11,17 +11,28 @@ import pytest
 from bough.adapters.models import wire as wires
 from bough.adapters.models.dialect import Options
 from bough.core.conversation.persistent_list import PersistentList
-from bough.core.errors import Exhausted, Refused, TooLong, TransientError, Unavailable
-from bough.core.messages import Answer, Call, Message, Picture, Prompt, Replied, Result, Said, ToolSpec, Usage
+from bough.core.errors import QuotaExhausted, RequestRefused, TooLong, TransientError, Unavailable
+from bough.core.messages import (
+    Answer,
+    Call,
+    Message,
+    ModelMessage,
+    Picture,
+    Prompt,
+    Result,
+    ToolSpec,
+    Usage,
+    UserMessage,
+)
 from tests.conformance.models import DIALECTS, PROMPT, WHOLE, fails, failure, model
-from tests.wire import KEY, Cut, Hang, Item, Raw, Seen, Slow, Status, Whole, WireModel
+from tests.wire import KEY, Cut, Hang, Item, Raw, Slow, Status, Whole, WireModel, WireRequest
 from tests.wire_dialects import EVENTS, sse
 
 TOOLS = tuple(ToolSpec(name, "Does it.", {"type": "object"}, False) for name in ("read", "done"))
 every_dialect = pytest.mark.parametrize("dialect", DIALECTS)
 
 
-def ask(dialect: str, script: list[Item], *prompts: Prompt) -> tuple[list[Answer], list[Seen], str]:
+def ask(dialect: str, script: list[Item], *prompts: Prompt) -> tuple[list[Answer], list[WireRequest], str]:
     """The answers, the requests, and what was shown while they came in."""
     streamed: list[str] = []
 
@@ -64,7 +75,7 @@ def test_an_answer_in_pieces_and_whole(dialect: str, said: str) -> None:
 
 @every_dialect
 def test_a_request_names_the_model_and_carries_the_key_and_nothing_else_does(dialect: str) -> None:
-    prompt = Prompt("goal#1#1", "You are an agent.", PersistentList((Said("Begin."),)), TOOLS)
+    prompt = Prompt("goal#1#1", "You are an agent.", PersistentList((UserMessage("Begin."),)), TOOLS)
     _, (request,), _ = ask(dialect, [WHOLE], prompt)
     body = request.body.decode()
     assert [name for name, value in request.headers.items() if KEY in value] and KEY not in body + request.path
@@ -83,14 +94,14 @@ def values(found: Any) -> list[str]:
 
 @every_dialect
 def test_results_find_their_calls_and_a_conversation_grows_at_its_end(dialect: str) -> None:
-    trail: PersistentList[Message] = PersistentList((Said("Begin."),))
+    trail: PersistentList[Message] = PersistentList((UserMessage("Begin."),))
     trail = trail.then(
-        Replied("Looking.", (Call("000000001", "read", '{"path": "a"}'), Call("000000002", "done", '{"half'))),
+        ModelMessage("Looking.", (Call("000000001", "read", '{"path": "a"}'), Call("000000002", "done", '{"half'))),
         Result("000000001", "content of a", True),
         Result("000000002", "", False),
-        Said("Go on."),
+        UserMessage("Go on."),
     )
-    longer = trail.then(Replied("Done.", ()), Said("Thanks."))
+    longer = trail.then(ModelMessage("Done.", ()), UserMessage("Thanks."))
     prompts = [Prompt("goal#1#1", "system", each, TOOLS) for each in (trail, longer)]
     _, requests, _ = ask(dialect, [WHOLE, WHOLE], *prompts)
     key = next(key for key in ("messages", "input") if key in requests[0].json)
@@ -107,7 +118,9 @@ def test_results_find_their_calls_and_a_conversation_grows_at_its_end(dialect: s
 @every_dialect
 def test_what_another_model_thought_is_not_sent(dialect: str) -> None:
     extra = json.dumps({"by": "other:m", "content": [{"type": "thinking", "thinking": "hm"}, {"type": "text"}]})
-    trail: PersistentList[Message] = PersistentList((Said("Begin."), Replied("Said.", (), extra), Said("Go on.")))
+    trail: PersistentList[Message] = PersistentList(
+        (UserMessage("Begin."), ModelMessage("Said.", (), extra), UserMessage("Go on."))
+    )
     _, (request,), _ = ask(dialect, [WHOLE], Prompt("goal#1#1", "system", trail, TOOLS))
     assert b"hm" not in request.body and request.body.count(b"Said.") == 1
 
@@ -122,7 +135,7 @@ def test_usage_of_an_answer_that_broke_off_is_estimated(dialect: str) -> None:
 @every_dialect
 def test_an_exhausted_quota_says_until_when(dialect: str) -> None:
     error = fails(dialect, Status(429, {"retry-after": "7200"}, {"error": {"message": "weekly limit"}}))
-    assert isinstance(error, Exhausted) and "exhausted until" in str(error)
+    assert isinstance(error, QuotaExhausted) and "exhausted until" in str(error)
 
 
 TOO_LONG: dict[str, dict[str, Any]] = {
@@ -176,7 +189,7 @@ def test_passing_statuses(dialect: str, status: int) -> None:
 )
 def test_final_statuses(dialect: str, status: int, advice: str) -> None:
     error = fails(dialect, Status(status, {}, {"error": {"message": f"wrong {KEY} for you"}}))
-    assert isinstance(error, Refused)
+    assert isinstance(error, RequestRefused)
     assert advice in str(error) and "127.0.0.1" in str(error) and "wrong [key] for you" in str(error)
 
 
@@ -278,7 +291,7 @@ def test_garbage(dialect: str, body: bytes) -> None:
 @every_dialect
 def test_a_web_page_in_place_of_an_answer(dialect: str) -> None:
     error = fails(dialect, Raw(b"<!doctype html><p>Welcome", "text/html"))
-    assert isinstance(error, Refused) and "base URL" in str(error)
+    assert isinstance(error, RequestRefused) and "base URL" in str(error)
 
 
 @pytest.mark.parametrize(
@@ -287,10 +300,10 @@ def test_a_web_page_in_place_of_an_answer(dialect: str) -> None:
         ({"type": "overloaded_error", "message": "Overloaded"}, TransientError),
         ({"type": "api_error", "message": "Internal"}, TransientError),
         ({"type": "rate_limit_error", "message": "Slow"}, TransientError),
-        ({"type": "invalid_request_error", "message": "Wrong"}, Refused),
-        ({"type": "authentication_error", "message": "Key"}, Refused),
+        ({"type": "invalid_request_error", "message": "Wrong"}, RequestRefused),
+        ({"type": "authentication_error", "message": "Key"}, RequestRefused),
         ({"code": 502, "message": "Upstream"}, TransientError),
-        ({"code": 401, "message": "Who?"}, Refused),
+        ({"code": 401, "message": "Who?"}, RequestRefused),
         ({"code": "context_length_exceeded", "message": "Long"}, TooLong),
         ("plain words", TransientError),
     ],
@@ -310,19 +323,19 @@ def test_an_error_with_a_good_status(dialect: str) -> None:
 
 
 PIXEL = b"\x89PNG a picture"
-BEGUN: PersistentList[Message] = PersistentList((Said("Begin."),))
+BEGUN: PersistentList[Message] = PersistentList((UserMessage("Begin."),))
 SEEN = BEGUN.then(
-    Replied("", (Call("000000001", "read", "{}"), Call("000000002", "read", "{}"))),
+    ModelMessage("", (Call("000000001", "read", "{}"), Call("000000002", "read", "{}"))),
     Result("000000001", "(an image)", True, Picture("image/png", "b10b")),
     Result("000000002", "text", True),
 )
 
 
-def look(dialect: str, script: list[Item], images: bool) -> list[Seen]:
+def look(dialect: str, script: list[Item], images: bool) -> list[WireRequest]:
     async def go(url: str) -> None:
         client = wires.Client()
         asked = model(dialect, client, url, 5, options=Options(images=images))
-        again = SEEN.then(Replied("A tree."), Said("Go on."))
+        again = SEEN.then(ModelMessage("A tree."), UserMessage("Go on."))
         for messages in (SEEN, again):
             await asked.ask(Prompt("goal#1#2", "system", messages, TOOLS, pictures={"b10b": PIXEL}), print)
         await client.close()

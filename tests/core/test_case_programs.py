@@ -10,7 +10,7 @@ import pytest
 from bough.core.acceptance.probes import SCRIPT, Form, Probe, place_case
 from bough.core.acceptance.verdict import Check
 from bough.core.verdict.case_programs import find_example, find_form, make_command, make_file, read_probe
-from bough.core.verdict.check_run import Finished
+from bough.core.verdict.check_run import CommandResult
 
 AWARE = {
     "python": ("python3", "calc.py", "import os, sys\n\ndef add(a, b):\n    return a + b if SIGN else a - b\n", (
@@ -67,7 +67,7 @@ def run(folder: Path, probe: Probe, check: Check) -> str:
         ["sh", "-c", make_command(probe, check)], cwd=folder, env=env, capture_output=True, check=False
     )
     text = done.stdout.decode() + done.stderr.decode()
-    read = read_probe(probe, check, Finished(done.returncode, b"", 0.0), text, mark)
+    read = read_probe(probe, check, CommandResult(done.returncode, b"", 0.0), text, mark)
     assert mark not in read.output
     return read.outcome
 

@@ -30,7 +30,7 @@ from bough.core.conversation.compaction import (
 from bough.core.conversation.persistent_list import PersistentList
 from bough.core.conversation.pruning import EssentialFacts, build_material, list_edited, split_transcript
 from bough.core.conversation.text_fitting import estimate_tokens
-from bough.core.messages import Call, Message, Replied, Result, Said, ToolSpec, list_editors
+from bough.core.messages import Call, Message, ModelMessage, Result, ToolSpec, UserMessage, list_editors
 from bough.core.rules import CompactionRules, Rules
 from bough.ports import Sandbox, Workspace
 from tests.core.test_pruning import FACT, LONG, TEXT, bash, conversations, edit, needs, template
@@ -39,12 +39,12 @@ RULES = CompactionRules()
 
 
 def calls_and_results(messages: list[Message]) -> tuple[list[str], list[str]]:
-    calls = [call.id for message in messages if isinstance(message, Replied) for call in message.calls]
+    calls = [call.id for message in messages if isinstance(message, ModelMessage) for call in message.calls]
     return calls, [message.call for message in messages if isinstance(message, Result)]
 
 
 def long_conversation(rounds: int = 60) -> PersistentList[Message]:
-    brief: Message = Said("# Your task\n\nWrite the gap buffer.\n")
+    brief: Message = UserMessage("# Your task\n\nWrite the gap buffer.\n")
     exchanges = (
         bash(f"{n:09d}", f"pytest -q -k case_{n}", f"case {n}\n" + "output line\n" * 200) for n in range(rounds)
     )
@@ -94,7 +94,7 @@ def test_no_call_is_parted_from_its_result(messages: list[Message], aim: int) ->
 
 @given(conversations(), st.integers(0, 2000))
 def test_a_call_that_waits_is_kept(messages: list[Message], aim: int) -> None:
-    waiting = Replied("", (Call("waiting", "bash", "{}"), Call("answered", "bash", "{}")))
+    waiting = ModelMessage("", (Call("waiting", "bash", "{}"), Call("answered", "bash", "{}")))
     trail = PersistentList((*messages, waiting, Result("answered", "ok", True)))
     assert find_cut(trail, aim) <= len(messages)
 
@@ -104,8 +104,8 @@ def test_what_is_kept_fits_unless_it_is_the_last_exchange(messages: list[Message
     at = find_cut(PersistentList(tuple(messages)), aim)
     kept = messages[at:]
     if measure_messages(kept) > aim // 2:
-        assert isinstance(kept[0], Replied)
-        assert not any(isinstance(message, Replied) for message in kept[1:])
+        assert isinstance(kept[0], ModelMessage)
+        assert not any(isinstance(message, ModelMessage) for message in kept[1:])
         assert measure_messages(kept) <= measure_messages(messages) // 2
 
 
@@ -124,20 +124,20 @@ def test_after_it_only_the_middle_is_new_and_the_rest_grows() -> None:
     messages = long_conversation()
     at = find_cut(messages, compute_target(messages, RULES))
     after = compact_messages(messages, at, "the summary")
-    assert list(after) == [messages[0], Said("the summary"), *messages.since(at)]
-    grown = after.then(Said("go on"))
+    assert list(after) == [messages[0], UserMessage("the summary"), *messages.since(at)]
+    grown = after.then(UserMessage("go on"))
     assert grown.same_root(after), "the provider's cache and ours go on from here"
     assert len(messages) == 121, "the old conversation is as it was"
 
 
 def test_a_last_round_larger_than_all_the_rest_goes_too() -> None:
-    huge = PersistentList((Said("brief"), *bash("1", "ls", "small"), *bash("2", "cat all", "x" * 100_000)))
+    huge = PersistentList((UserMessage("brief"), *bash("1", "ls", "small"), *bash("2", "cat all", "x" * 100_000)))
     assert find_cut(huge, compute_target(huge, RULES)) == 5
 
 
 def test_nothing_to_cut() -> None:
-    assert find_cut(PersistentList((Said("brief " * 1_000),)), 100) == 1
-    assert find_cut(PersistentList((Said("brief " * 1_000), *bash("1", "ls", "a"))), 1_000) == 1
+    assert find_cut(PersistentList((UserMessage("brief " * 1_000),)), 100) == 1
+    assert find_cut(PersistentList((UserMessage("brief " * 1_000), *bash("1", "ls", "a"))), 1_000) == 1
 
 
 # ── what is pinned ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -162,13 +162,13 @@ def test_what_the_brief_says_is_not_said_twice() -> None:
         "Write it.", ("it works", "it is fast"), "make", dead_ends=("a list is too slow", "new"), verdict="E 1"
     )
     brief = "# Your task\n\nWrite it.\n\n- it works\n\nmake sure that it does\n\n- dead end: a list is too slow\n"
-    text = render_pinned(needed, PersistentList((Said(brief),)))
+    text = render_pinned(needed, PersistentList((UserMessage(brief),)))
     assert "Write it." not in text and "it works" not in text and "a list is too slow" not in text
     assert "- it is fast\n" in text and "- new\n" in text and "\nmake\n" in text and "\nE 1\n" in text
 
 
 def read(id_: str, path: str, shown: str) -> list[Message]:
-    return [Replied("", (Call(id_, "read", json.dumps({"path": path})),)), Result(id_, shown, True)]
+    return [ModelMessage("", (Call(id_, "read", json.dumps({"path": path})),)), Result(id_, shown, True)]
 
 
 class _Folder:
@@ -211,19 +211,19 @@ def test_what_a_new_tool_writes_is_found_after_a_compaction() -> None:
     call = Call("9", "patch", '{"path": "a.py", "new": "x = 2"}')
     messages = [
         *read("1", "a.py", "     1\tx\n(end of the file: 1 line)"),
-        Replied("", (call,)),
+        ModelMessage("", (call,)),
         Result("9", "ok", True),
     ]
     needed = EssentialFacts("Do it.", editors=editors)
     assert list_edited(messages, editors) == ["a.py"]
-    pinned = render_pinned(needed, PersistentList((Said(""), *messages)))
+    pinned = render_pinned(needed, PersistentList((UserMessage(""), *messages)))
     assert ", changed since" in pinned
     assert "`a.py`" in summarize_plainly(messages, pinned, 2_000, editors)
     assert "`a.py`" not in summarize_plainly(messages, pinned, 2_000)
 
 
 def test_what_was_read_is_remembered_from_one_compaction_to_the_next() -> None:
-    first = [Said("brief"), *read("1", "a.py", "     1\tx\n(end of the file: 1 line)"), *read("2", "b.py", "y")]
+    first = [UserMessage("brief"), *read("1", "a.py", "     1\tx\n(end of the file: 1 line)"), *read("2", "b.py", "y")]
     once = list_reads(first)
     assert len(once) == 2
     kept = render_pinned(EssentialFacts("Do it."), PersistentList(tuple(first)))
@@ -232,7 +232,9 @@ def test_what_was_read_is_remembered_from_one_compaction_to_the_next() -> None:
     third = [*second, *edit("3", "a.py", "z"), *read("4", "c.py", "w")]
     assert list_reads(third)[0] == f"{once[0]}, changed since"
     assert list_reads(
-        PersistentList((Said(render_pinned(EssentialFacts("Do it."), PersistentList((Said(""), *third)))),))
+        PersistentList(
+            (UserMessage(render_pinned(EssentialFacts("Do it."), PersistentList((UserMessage(""), *third)))),)
+        )
     ) == list_reads(third)
     again = list_reads([*third, *read("5", "a.py", "     1\tx\n(end of the file: 1 line)")])
     assert again[-1] == once[0], "read again: it is known as it is now"
@@ -302,11 +304,11 @@ def test_a_short_section_is_not_cut_for_a_long_one() -> None:
 def test_truncated_tells_what_happened() -> None:
     note = Call("7", "note", json.dumps({"kind": "decision", "text": "lists are kept sorted"}))
     messages = [
-        Said("brief"),
-        Replied("I look at the buffer.", ()),
+        UserMessage("brief"),
+        ModelMessage("I look at the buffer.", ()),
         *edit("1", "src/buffer.py", "x = 2"),
         *bash("2", "pytest -q", "E   assert 1 == 2\n1 failed", ok=False),
-        Replied("", (note,)),
+        ModelMessage("", (note,)),
         Result("7", "Kept.", True),
     ]
     text = summarize_plainly(messages, "", 2_000)

@@ -11,7 +11,7 @@ from bough.core.conversation.persistent_list import PersistentList
 from bough.core.decide import decide
 from bough.core.journal.task_fold import evolve_task, fold_task
 from bough.core.ladder.escalation import LadderRules
-from bough.core.messages import Call, Message, Replied, Result, Said, Usage
+from bough.core.messages import Call, Message, ModelMessage, Result, Usage, UserMessage
 from bough.core.planning.plan import Step
 from bough.core.rules import Rules
 from bough.core.stuck.signals import StuckRules
@@ -105,11 +105,11 @@ def test_the_hand_over_round_is_not_lost_to_a_full_window() -> None:
 
 def test_after_a_compaction_a_round_encodes_only_what_is_new() -> None:
     def exchange(number: int) -> Iterator[Message]:
-        yield Replied("", (Call(f"{number:09d}", "list", "{}"),))
+        yield ModelMessage("", (Call(f"{number:09d}", "list", "{}"),))
         yield Result(f"{number:09d}", "text " * 100, True)
 
     prefixes = Prefixes(lambda message, before: (message.text.encode(), "more"))
-    trail: PersistentList[Message] = PersistentList((Said("brief"),))
+    trail: PersistentList[Message] = PersistentList((UserMessage("brief"),))
     for number in range(200):
         trail = trail.then(*exchange(number))
         prefixes.bytes_of(trail)

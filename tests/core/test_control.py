@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from bough.core import events as e
 from bough.core.budget.limits import Spend
 from bough.core.planning.plan import Condition, Exits, Machine, Step, Transition
-from bough.core.tree.task_state import Inherited, State
+from bough.core.tree.task_state import Inheritance, State
 from bough.core.workflow import control_flow
 from bough.core.workflow.control_flow import parse_condition
 from tests.core.tasks import change
@@ -133,12 +133,12 @@ def test_break_and_continue(do: Any, repeat: int, rest: str, following: str) -> 
 
 @pytest.mark.parametrize("do", ["break", "continue"])
 def test_an_exit_reaches_the_enclosing_loop(do: Any) -> None:
-    inside = change(world(A, over=(settled("a", do=do),)).task, inherited=Inherited(loop=True))
+    inside = change(world(A, over=(settled("a", do=do),)).task, inherited=Inheritance(loop=True))
     assert (
         control_flow.find_outer_exit(inside) == do
         and control_flow.explain_rest_skipped(inside) == "`a` leaves the loop"
     )
-    own = change(world(A, over=(settled("a", do=do),), repeat=2).task, inherited=Inherited(loop=True))
+    own = change(world(A, over=(settled("a", do=do),), repeat=2).task, inherited=Inheritance(loop=True))
     assert control_flow.find_outer_exit(own) == "", "the nearest loop takes it"
     assert control_flow.find_outer_exit(world(A, over=(settled("a", do=do),)).task) == "", "there is none"
 

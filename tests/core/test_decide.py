@@ -9,7 +9,7 @@ from bough.core.conversation.persistent_list import PersistentList
 from bough.core.decide import decide
 from bough.core.events import ChildSettled, TaskHalted
 from bough.core.ladder.escalation import Decision, LadderRules, Trouble
-from bough.core.messages import Call, Message, Said
+from bough.core.messages import Call, Message, UserMessage
 from bough.core.planning.plan import Step
 from bough.core.rules import Rules
 from bough.core.tree.next_moves import Begin, is_over, list_moves
@@ -17,7 +17,7 @@ from bough.core.tree.task import Attempt, Task
 from bough.core.tree.task_state import State
 from tests.core.tasks import change
 
-MESSAGES: PersistentList[Message] = PersistentList((Said("brief"),))
+MESSAGES: PersistentList[Message] = PersistentList((UserMessage("brief"),))
 WORKING = Task("goal", state=State.IN_PROGRESS, attempt=Attempt(1, "builder", "main", "system", MESSAGES))
 CALL = Call("1", "bash", '{"command": "ls"}')
 

@@ -10,7 +10,7 @@ from bough.core import events as e
 from bough.core.acceptance import examination as examining
 from bough.core.acceptance.examination import conclude_work, decide_examination
 from bough.core.acceptance.judge_ruling import Ruling
-from bough.core.acceptance.probes import Probe, Probed, read_probes
+from bough.core.acceptance.probes import Probe, ProbeResult, read_probes
 from bough.core.acceptance.requirements import Kind, Requirement
 from bough.core.acceptance.verdict import Check, Difference, Verdict
 from bough.core.budget.limits import Limits
@@ -55,7 +55,7 @@ def seen(task: Task, **found: object) -> Task:
 def probed(task: Task, *cases: tuple[int, str, str]) -> Task:
     """Examined by cases: the requirement, the outcome now, the outcome before the work."""
     probes = tuple(Probe(f"goal/probe-{n}", "p", "", "x", requirements=(about,)) for n, (about, *_) in enumerate(cases))
-    results = {probe.name: Probed(probe.name, case[1]) for probe, case in zip(probes, cases, strict=True)}  # type: ignore[arg-type]
+    results = {probe.name: ProbeResult(probe.name, case[1]) for probe, case in zip(probes, cases, strict=True)}  # type: ignore[arg-type]
     before = {probe.name: case[2] for probe, case in zip(probes, cases, strict=True)}
     known = replace(task.examination, examined=e.Examined("examiner", probes), probes=probes, probed="t", times=1)
     return replace(task, examination=replace(known, results=results, before=before))

@@ -4,13 +4,13 @@ from msgspec.structs import replace
 
 from bough.core import events as e
 from bough.core.acceptance.evidence_table import RequirementStatus, build_table
-from bough.core.acceptance.probes import Probe, Probed
+from bough.core.acceptance.probes import Probe, ProbeResult
 from bough.core.acceptance.requirements import Requirement
 from bough.core.acceptance.verdict import Verdict
 from bough.core.budget.limits import Limits
 from bough.core.planning.plan import Step
 from bough.core.rules import Rules
-from bough.core.tree.task_state import Inherited, State
+from bough.core.tree.task_state import Inheritance, State
 
 ONE, TWO = Requirement(1, "It adds."), Requirement(2, "It subtracts.")
 PASSED = Verdict("passed", "the check passed", "pytest", tree="t", changed=("tests/test_new.py",))
@@ -29,14 +29,14 @@ class Journal:
 
     def done(self, task: str, verdict: Verdict = PASSED, *covers: Requirement) -> None:
         if task != "goal":
-            told = Inherited(requirements=covers)
+            told = Inheritance(requirements=covers)
             self.add(task, e.TaskCreated(Step(task.rpartition("/")[2]), "base", Limits(), Rules(), inherited=told))
         self.add(task, e.CheckFinished(verdict), e.StateChanged(State.COMPLETED, "the check passed"))
 
     def probed(self, task: str, outcome: str, number: int = 1) -> None:
         probe = Probe(f"{task}/probe-1", "test_probe.py", "", "It adds.", requirements=(number,))
         self.add(task, e.Examined("examiner", (probe,)))
-        self.add(task, e.ProbesFinished("t", (Probed(probe.name, outcome),), 0.1))  # type: ignore[arg-type]
+        self.add(task, e.ProbesFinished("t", (ProbeResult(probe.name, outcome),), 0.1))  # type: ignore[arg-type]
 
     @property
     def standings(self) -> list[RequirementStatus]:
@@ -88,7 +88,7 @@ def test_steps_that_a_later_plan_left_out_and_earlier_passes_do_not_count() -> N
     journal.done("add", PASSED, ONE)
     journal.probed("add", "passed")
     journal.add(
-        "subtract", e.TaskCreated(Step("subtract"), "b", Limits(), Rules(), inherited=Inherited(requirements=(TWO,)))
+        "subtract", e.TaskCreated(Step("subtract"), "b", Limits(), Rules(), inherited=Inheritance(requirements=(TWO,)))
     )
     journal.add("subtract", e.StateChanged(State.FAILED, "it did not work"))
     assert journal.standings == ["proven", "not shown"]
@@ -103,5 +103,5 @@ def test_of_attempts_only_the_one_counts_that_carried_the_task() -> None:
     journal = Journal(ONE)
     journal.add("goal", e.Planned((Step("a"), Step("b")), "several ways", join="any"))
     journal.done("a", PASSED, ONE)
-    journal.add("b", e.TaskCreated(Step("b"), "b", Limits(), Rules(), inherited=Inherited(requirements=(ONE,))))
+    journal.add("b", e.TaskCreated(Step("b"), "b", Limits(), Rules(), inherited=Inheritance(requirements=(ONE,))))
     assert journal.standings == ["tested only by its author"]

@@ -15,7 +15,7 @@ from bough.core.conversation.context import render_disagreements
 from bough.core.conversation.structured_answer import Problems
 from bough.core.messages import Answer, Call
 from bough.core.verdict.case_programs import read_probe
-from bough.core.verdict.check_run import Finished
+from bough.core.verdict.check_run import CommandResult
 
 GOAL = """Add `argmax(items, key)`.
 
@@ -114,7 +114,7 @@ def test_the_same_change_of_lines_is_shown_once() -> None:
 )
 def test_a_probe_that_does_not_parse_shows_nothing(path: str, framework: str, said: str) -> None:
     program = Probe("goal/probe-1", path, "", "It is so.", language="shell")
-    probe, failed = Probe("goal/probe-1", path, "", "It is so."), Finished(1, b"", 0.1)
+    probe, failed = Probe("goal/probe-1", path, "", "It is so."), CommandResult(1, b"", 0.1)
     assert read_probe(probe, Check("", "", framework), failed, said).outcome == "broken"
     assert read_probe(program, Check("", "", framework), failed, said).outcome == "broken"
     product = said.replace(path.rpartition("/")[2], "product.x")

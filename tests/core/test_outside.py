@@ -2,7 +2,7 @@
 
 import pytest
 
-from bough.core.messages import Call, Message, Replied, Result, Said
+from bough.core.messages import Call, Message, ModelMessage, Result, UserMessage
 from bough.core.planning.agent_choice import all_outside, choose_agent, has_stronger, list_named_agents, render_opening
 from bough.core.planning.plan import Role, Step, Tier
 from bough.core.settings.sections import title_of
@@ -43,12 +43,12 @@ def test_who_is_named_in_a_plan() -> None:
 
 
 def test_an_agent_that_resumes_is_told_what_was_done() -> None:
-    brief = (Said("The brief."),)
+    brief = (UserMessage("The brief."),)
     assert render_opening("You work.", brief) == "You work.\n\nThe brief."
     done: tuple[Message, ...] = (
-        Replied("", (Call("1", "edit", '{"path": "a.py", "old": "", "new": "x"}'),)),
+        ModelMessage("", (Call("1", "edit", '{"path": "a.py", "old": "", "new": "x"}'),)),
         Result("1", "written", True),
-        Said("bough watches."),
+        UserMessage("bough watches."),
     )
     told = render_opening("You work.", (*brief, *done))
     assert "already" in told and "a.py" in told and told.endswith("bough watches.")

@@ -22,7 +22,7 @@ from bough.core.planning.guidance import SizeEstimate, read_estimate
 from bough.core.planning.tool_specs import GATE, PLAN, SPLIT
 from bough.core.tree.task import Task
 from bough.core.tree.task_groups import Note, TaskChildren, TaskPlan, TaskTalk
-from bough.core.tree.task_state import Inherited, State
+from bough.core.tree.task_state import Inheritance, State
 from tests.core.answers import GOAL, PARENT, SPLIT_STEPS, answered, level
 
 # ── whatever a model answers ────────────────────────────────────────────────────────────────────────────────────
@@ -77,7 +77,7 @@ PLANNED = TaskPlan(
 )
 ENDED = {one.name: ChildSettled(one.name, State(one.state), one.summary, "", Spend(), files=one.files) for one in PAST}
 TASK = Task("goal", step=GOAL, plan=PLANNED, children=TaskChildren(settled=ENDED), talk=TaskTalk(notes=NOTES))
-TOLD = Inherited(results=("load: Wrote load().",), later=("show: Draw it.",))
+TOLD = Inheritance(results=("load: Wrote load().",), later=("show: Draw it.",))
 PHASE = Task("storage", step=PARENT, inherited=TOLD, talk=TaskTalk(notes=NOTES))
 REPLAN = prompt_values.build_replan_values(GOAL, "goal", "storage is blocked", PAST, kept=NOTES)
 RENDERED: dict[str, tuple[ToolSpec | None, dict[str, str]]] = {

@@ -29,7 +29,7 @@ from bough.core.conversation.text_fitting import (
     share_room,
     shorten_middle,
 )
-from bough.core.messages import Answer, Call, Message, Replied, Result, Said
+from bough.core.messages import Answer, Call, Message, ModelMessage, Result, UserMessage
 
 TEXT = st.text(max_size=300)
 LONG = st.builds(lambda text, times: text * times, st.text(min_size=1, max_size=80), st.integers(1, 150))
@@ -42,27 +42,27 @@ def template(name: str) -> str:
 
 def bash(id_: str, command: str, output: str, ok: bool = True, text: str = "") -> list[Message]:
     call = Call(id_, "bash", json.dumps({"command": command}))
-    return [Replied(text, (call,)), Result(id_, output, ok)]
+    return [ModelMessage(text, (call,)), Result(id_, output, ok)]
 
 
 def edit(id_: str, path: str, new: str, output: str = "Edited.", ok: bool = True) -> list[Message]:
     call = Call(id_, "edit", json.dumps({"path": path, "old": "…", "new": new}))
-    return [Replied("", (call,)), Result(id_, output, ok)]
+    return [ModelMessage("", (call,)), Result(id_, output, ok)]
 
 
 @st.composite
 def conversations(draw: st.DrawFn, text: st.SearchStrategy[str] = TEXT) -> list[Message]:
     """A brief, then answers with or without calls, each call answered, and words of bough in between."""
     numbers = count()
-    messages: list[Message] = [Said(draw(text))]
+    messages: list[Message] = [UserMessage(draw(text))]
     for _ in range(draw(st.integers(0, 8))):
         if draw(st.booleans()):
             names = [f"{next(numbers):09d}" for _ in range(draw(st.integers(0, 3)))]
             calls = tuple(Call(name, draw(st.sampled_from(["read", "bash", "edit"])), draw(text)) for name in names)
-            messages.append(Replied(draw(text), calls))
+            messages.append(ModelMessage(draw(text), calls))
             messages += [Result(name, draw(text), draw(st.booleans())) for name in names]
         else:
-            messages.append(Said(draw(text)))
+            messages.append(UserMessage(draw(text)))
     return messages
 
 
@@ -124,7 +124,7 @@ def test_every_character_is_in_some_part_and_no_part_is_too_large(messages: list
     assert all(0 < estimate_tokens(part) <= most for part in cut)
     for message in messages:
         assert message.text in whole
-        if isinstance(message, Replied):
+        if isinstance(message, ModelMessage):
             assert all(call.arguments in whole for call in message.calls)
 
 
@@ -192,7 +192,7 @@ def test_an_error_behind_a_good_exit_status_is_one() -> None:
     assert not list_errors(bash("1", "pytest -q", "3 passed, 0 failed, 0 errors in 0.1s\n(exit status 0, 0.3 s)"))
     read = Call("1", "read", '{"path": "a.py"}')
     assert not list_errors(
-        [Replied("", (read,)), Result("1", "     1\traise ValueError: it is a file\nValueError: x", True)]
+        [ModelMessage("", (read,)), Result("1", "     1\traise ValueError: it is a file\nValueError: x", True)]
     )
 
 

@@ -11,7 +11,7 @@ from bough.core.tree.next_moves import compute_wait
 from bough.core.tree.scope import build_inherited, compute_key
 from bough.core.tree.task import Task
 from bough.core.tree.task_groups import Note, TaskChildren, TaskTalk
-from bough.core.tree.task_state import Inherited, State
+from bough.core.tree.task_state import Inheritance, State
 from tests.core.tasks import change
 
 DONE = e.ChildSettled("left", State.COMPLETED, "the check passed", "t1", Spend(), result="a wolf", files=("a.py",))
@@ -19,7 +19,7 @@ RIGHT = Step("right", "Look right.", context="inherited")
 TASK = Task(
     "hall",
     step=Step("hall", "Search the hall.", steps=(Step("left", "Look left."), RIGHT)),
-    inherited=Inherited(above=("goal: Find it.",), results=("cellar: a key",), decisions=("quietly",)),
+    inherited=Inheritance(above=("goal: Find it.",), results=("cellar: a key",), decisions=("quietly",)),
     children=TaskChildren(ended={"left": DONE}, learned=("left: the carpet",)),
     talk=TaskTalk(notes=(Note("decision", "with a lamp"), Note("dead_end", "the stairs"))),
 )
@@ -62,9 +62,9 @@ def test_a_phase_is_told_what_comes_after_it() -> None:
 def test_modes() -> None:
     modes: tuple[ContextMode, ...] = ("isolated", "shared", "inherited")
     isolated, shared, inherited = (build_inherited(TASK, replace(RIGHT, context=mode)) for mode in modes)
-    assert isolated == Inherited() and shared == inherited != isolated
+    assert isolated == Inheritance() and shared == inherited != isolated
     loop = build_inherited(change(TASK, step=replace(TASK.step, repeat=2)), replace(RIGHT, context="isolated"))
-    assert loop == Inherited(loop=True), "what `break` means is not a matter of context"
+    assert loop == Inheritance(loop=True), "what `break` means is not a matter of context"
 
 
 @pytest.mark.parametrize(
@@ -91,14 +91,16 @@ STEP = Step("a", "Do it.", test_command="true")
 
 
 def test_a_key_names_all_that_the_outcome_hangs_on() -> None:
-    key = compute_key(STEP, "base", "m", Inherited())
-    assert key and key == compute_key(replace(STEP, needs=("b",), on_error="skip", rounds=9), "base", "m", Inherited())
+    key = compute_key(STEP, "base", "m", Inheritance())
+    assert key and key == compute_key(
+        replace(STEP, needs=("b",), on_error="skip", rounds=9), "base", "m", Inheritance()
+    )
     others = (
-        compute_key(replace(STEP, instructions="Do it well."), "base", "m", Inherited()),
-        compute_key(replace(STEP, test_command="false"), "base", "m", Inherited()),
-        compute_key(STEP, "other", "m", Inherited()),
-        compute_key(STEP, "base", "n", Inherited()),
-        compute_key(STEP, "base", "m", Inherited(results=("b: done",))),
+        compute_key(replace(STEP, instructions="Do it well."), "base", "m", Inheritance()),
+        compute_key(replace(STEP, test_command="false"), "base", "m", Inheritance()),
+        compute_key(STEP, "other", "m", Inheritance()),
+        compute_key(STEP, "base", "n", Inheritance()),
+        compute_key(STEP, "base", "m", Inheritance(results=("b: done",))),
     )
     assert len({key, *others}) == 6
-    assert not compute_key(Step("a", run="make"), "base", "m", Inherited()), "a command may hang on the world outside"
+    assert not compute_key(Step("a", run="make"), "base", "m", Inheritance()), "a command may hang on the world outside"

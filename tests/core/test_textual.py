@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bough.core.acceptance.verdict import Failure, Verdict
-from bough.core.messages import Call, Message, Replied, Result, Said
+from bough.core.messages import Call, Message, ModelMessage, Result, UserMessage
 from bough.core.textual import task_files
 from bough.core.textual.paths import CandidateFiles, collect_known
 from bough.core.textual.reading import read_calls
@@ -147,15 +147,20 @@ def test_a_failure_is_shortened_to_its_assertion() -> None:
 
 
 def test_a_conversation_in_words_takes_turns() -> None:
-    messages: list[Message] = [Said("brief"), Replied("```bash\nls\n```"), Result("1", "a.py", True), Said("go on")]
-    assert list(task_files.render_as_text(messages)) == [
-        Said("brief"),
-        Replied("```bash\nls\n```"),
-        Said("a.py\n\ngo on"),
+    messages: list[Message] = [
+        UserMessage("brief"),
+        ModelMessage("```bash\nls\n```"),
+        Result("1", "a.py", True),
+        UserMessage("go on"),
     ]
-    assert task_files.rebuild_messages("now", [*messages, Replied("x"), Result("2", "y", True)]) == [
-        Said("now"),
-        Replied("x"),
+    assert list(task_files.render_as_text(messages)) == [
+        UserMessage("brief"),
+        ModelMessage("```bash\nls\n```"),
+        UserMessage("a.py\n\ngo on"),
+    ]
+    assert task_files.rebuild_messages("now", [*messages, ModelMessage("x"), Result("2", "y", True)]) == [
+        UserMessage("now"),
+        ModelMessage("x"),
         Result("2", "y", True),
     ]
 
@@ -177,13 +182,13 @@ def test_what_a_small_model_really_said_is_read_as_a_person_reads_it() -> None:
 
 
 def test_an_answer_that_came_to_nothing_is_not_shown_again() -> None:
-    bad, nudge = Replied("obj['leap.py']"), Said("Your answer had no block.")
-    assert [*task_files.render_as_text(task_files.rebuild_messages("The brief.", [Said("old"), bad, nudge]))] == [
-        Said("The brief.\n\nYour answer had no block.")
-    ]
-    good = Replied("Look.", (Call("1", "bash", "{}"),))
-    told = task_files.render_as_text([Said("The brief."), good, Result("1", "out", True), Said("Go on.")])
-    assert [type(message) for message in told] == [Said, Replied, Said]
+    bad, nudge = ModelMessage("obj['leap.py']"), UserMessage("Your answer had no block.")
+    assert [
+        *task_files.render_as_text(task_files.rebuild_messages("The brief.", [UserMessage("old"), bad, nudge]))
+    ] == [UserMessage("The brief.\n\nYour answer had no block.")]
+    good = ModelMessage("Look.", (Call("1", "bash", "{}"),))
+    told = task_files.render_as_text([UserMessage("The brief."), good, Result("1", "out", True), UserMessage("Go on.")])
+    assert [type(message) for message in told] == [UserMessage, ModelMessage, UserMessage]
 
 
 def test_a_check_that_never_ended_says_so() -> None:

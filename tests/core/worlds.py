@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from bough.core import commands as c
 from bough.core import events as e
 from bough.core.acceptance import changed_tests, examination, judge_ruling
-from bough.core.acceptance.probes import Outcome, Probe, Probed
+from bough.core.acceptance.probes import Outcome, Probe, ProbeResult
 from bough.core.acceptance.verdict import AllowedChange, Difference, Disagreement, Ruling, Verdict
 from bough.core.budget.limits import Limits, Spend
 from bough.core.conversation.compaction import find_cut
@@ -163,7 +163,7 @@ def probed(draw: Draw, task: Task) -> list[e.AnyEvent]:
     """How the probes end; a failing one may be contested by the agent that should make it pass."""
     possible: list[Outcome] = ["passed", "failed", "broken"]
     outcomes = st.sampled_from(possible)
-    results = tuple(Probed(probe.name, draw(outcomes)) for probe in examination.live(task))
+    results = tuple(ProbeResult(probe.name, draw(outcomes)) for probe in examination.live(task))
     failed = [result.name for result in results if result.outcome == "failed"]
     contested = [e.ProbeContested(name, "nobody asked for it") for name in failed if draw(st.booleans())]
     return [e.ProbesFinished(task.tree, results), *contested]

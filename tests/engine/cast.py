@@ -31,7 +31,7 @@ def split(*steps: dict[str, Any], approach: str = "smaller") -> Answer:
 
 
 @dataclass(frozen=True)
-class Asked:
+class Request:
     """A request, as the one who has to answer it sees it."""
 
     json: dict[str, Any]
@@ -83,7 +83,7 @@ class Asked:
         return found[1].replace(" › ", "/") if found else ""
 
 
-Part = Callable[[Asked], Answer]
+Part = Callable[[Request], Answer]
 
 
 def in_order(*answers: Answer) -> Part:
@@ -122,10 +122,10 @@ class Cast:
     pruner: Part = lambda asked: say("#### Where it stands\nNothing is done yet; the operator in `add` is wrong.")
     decomposer: Part = lambda asked: split(*STEPS)
     replanner: Part = lambda asked: split()
-    asked: list[Asked] = field(default_factory=list)
+    asked: list[Request] = field(default_factory=list)
 
     def __call__(self, request: dict[str, Any]) -> Answer:
-        asked = Asked(request)
+        asked = Request(request)
         self.asked.append(asked)
         if "estimate" in asked.tools:
             return act("estimate", reason="one place changes", steps=1, atomic=True)
@@ -137,7 +137,7 @@ class Cast:
             return self.hunter(asked)
         return self.steps.get(asked.place, self.agent)(asked)
 
-    def of(self, place: str) -> list[Asked]:
+    def of(self, place: str) -> list[Request]:
         """What the agents at a path were asked."""
         return [asked for asked in self.asked if "done" in asked.tools and asked.place == place]
 
@@ -151,11 +151,11 @@ DEFAULT_STEPS: dict[str, Part] = {
 # ── ways to be stuck ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def circular_tools(asked: Asked) -> Answer:
+def circular_tools(asked: Request) -> Answer:
     return act("read", f"Thought number {asked.rounds}.", path="calc.py")
 
 
-def repetitive_output(asked: Asked) -> Answer:
+def repetitive_output(asked: Request) -> Answer:
     return say("I will now carefully change the operator in the function add of the file calc.py.")
 
 
@@ -169,19 +169,19 @@ THOUGHTS = (
 )
 
 
-def monologue(asked: Asked) -> Answer:
+def monologue(asked: Request) -> Answer:
     return say(THOUGHTS[asked.rounds % len(THOUGHTS)])
 
 
 PRINTING = ("cat {}", "head -n 50 {}", "tail -n +1 {}", "sed -n 1,99p {}", "grep '' {}", "awk 1 {}", "tac {} | tac")
 
 
-def no_progress(asked: Asked) -> Answer:
+def no_progress(asked: Request) -> Answer:
     """Always another command, never another result."""
     return act("bash", command=PRINTING[asked.rounds % len(PRINTING)].format("calc.py"))
 
 
-def repeated_error(asked: Asked) -> Answer:
+def repeated_error(asked: Request) -> Answer:
     """The same error, whatever is tried."""
     return act("bash", command=f"python3 tools/convert.py --level {asked.rounds} calc.py")
 
@@ -197,15 +197,15 @@ BACK_AND_FORTH = (
 )
 
 
-def oscillation(asked: Asked) -> Answer:
+def oscillation(asked: Request) -> Answer:
     return BACK_AND_FORTH[asked.rounds % len(BACK_AND_FORTH)]
 
 
-def paging(asked: Asked) -> Answer:
+def paging(asked: Request) -> Answer:
     return act("read", path="long.txt", start=1 + 40 * asked.rounds, lines=40)
 
 
-def slow(asked: Asked) -> Answer:
+def slow(asked: Request) -> Answer:
     """Always something new, never done."""
     return act("write", path=f"notes/{asked.rounds}.txt", content=f"thought {asked.rounds}\n")
 
@@ -222,7 +222,7 @@ WAYS: dict[str, Part] = {
 }
 
 
-def until(ready: Callable[[Asked], bool], stuck: Part, then: Part) -> Part:
+def until(ready: Callable[[Request], bool], stuck: Part, then: Part) -> Part:
     """Stuck until something is different, then able."""
     return lambda asked: then(asked) if ready(asked) else stuck(asked)
 
@@ -230,7 +230,7 @@ def until(ready: Callable[[Asked], bool], stuck: Part, then: Part) -> Part:
 def after_nudge(stuck: Part) -> Part:
     """Heeds a word: counts its own steps from there."""
 
-    def part(asked: Asked) -> Answer:
+    def part(asked: Request) -> Answer:
         told = next((at for at, text in enumerate(asked.texts) if NUDGED in text), None)
         if told is None:
             return stuck(asked)

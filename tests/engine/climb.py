@@ -10,7 +10,7 @@ from bough import app
 from bough.app.run_ports import open_ports
 from bough.core import events as e
 from bough.core.ids import GOAL
-from bough.core.messages import Answer, Prompt, Result, Said, Usage
+from bough.core.messages import Answer, Prompt, Result, Usage, UserMessage
 from bough.core.planning.plan import Plan, build_goal_step
 from bough.core.tree.task_state import State
 from bough.engine import run_loop
@@ -66,7 +66,7 @@ def split(*steps: dict[str, Any]) -> Answer:
 
 def model_answer(prompt: Prompt) -> Answer:
     first = prompt.messages[0]
-    assert isinstance(first, Said)
+    assert isinstance(first, UserMessage)
     answer = _answer(prompt, first.text)
     return Answer(answer.text, answer.calls, answer.stop, Usage(input=100, output=10), cost=0.001)
 

@@ -24,7 +24,7 @@ Script = Cast | Callable[[dict[str, Any]], Reply]
 
 
 @dataclass
-class Told:
+class FinishedRun:
     """A whole run, for assertions."""
 
     project: Path
@@ -48,7 +48,7 @@ class Told:
 
 def told(
     project: Path, cast: Script, *, goal: Step | None = None, watch: app.RunObserver | None = None, **chosen: Any
-) -> Told:
+) -> FinishedRun:
     """Carry the goal out with the cast on the wire."""
 
     async def work(choices: app.Choices) -> tuple[Outcome, Journal]:
@@ -61,7 +61,7 @@ def told(
         chosen = dict[str, Any](model="openai:main", rounds=100, flat=True) | chosen
         outcome, journal = asyncio.run(work(app.Choices(base_url=wire.base_url, **{"protocol": "tools", **chosen})))
     assert spent_by_events(journal.records) == outcome.spend.rounds, "the budget is exact"
-    return Told(project, outcome, journal, cast)
+    return FinishedRun(project, outcome, journal, cast)
 
 
 def spent_by_events(records: Sequence[e.Record]) -> int:

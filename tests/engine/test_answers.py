@@ -12,10 +12,10 @@ from bough.core.ids import CONTROL
 from bough.core.messages import Answer, Prompt
 from bough.services import run_messages
 from bough.testing import Fuse, ScriptedModel
-from bough.testing.fuse import Blown
+from bough.testing.fuse import FuseBlown
 from bough.views.waiting import WaitingView
 from tests.engine.cast import DONE, act, in_order
-from tests.engine.telling import Told
+from tests.engine.telling import FinishedRun
 from tests.engine.test_examine import BUILDER, RIGHT, WRONG, Court, carried
 from tests.engine.test_talk import _WORK, stuck
 from tests.harness import begin, by_progress, journal_of, make_project, resume, run_to_end
@@ -45,15 +45,15 @@ def test_an_answer_helps_a_goal_whose_probes_fail(tmp_path: Path) -> None:
     assert tried.outcome.status == "failed" and len(cast.hunted) > 1, "it is not given up in the same second"
 
 
-def answered(run: Told, cast: Court, text: str) -> Told:
-    async def work() -> Told:
+def answered(run: FinishedRun, cast: Court, text: str) -> FinishedRun:
+    async def work() -> FinishedRun:
         with WireModel(cast) as wire:
             choices = app.Choices(model="openai:m", base_url=wire.base_url, ask_later=True, max_depth=0)
             async with app.open_session(run.project) as session:
                 name = run.outcome.run
                 assert await run_messages.answer_question(session, name, text) is None
                 outcome = await session.resume(name, choices, app.RunObserver())
-        return Told(run.project, outcome, await journal_of(run.project, name), cast)
+        return FinishedRun(run.project, outcome, await journal_of(run.project, name), cast)
 
     return asyncio.run(work())
 
@@ -101,7 +101,7 @@ def test_a_message_is_in_the_first_request_of_an_agent_that_is_resumed(tmp_path:
     fuse = Fuse()
     asyncio.run(begin(make_project(tmp_path / "p", repository=False), ScriptedModel(by_progress(*_WORK)), fuse=fuse))
     project = make_project(tmp_path / "q", repository=False)
-    with pytest.raises(Blown):
+    with pytest.raises(FuseBlown):
         at = fuse.points.index("before ask")
         asyncio.run(begin(project, ScriptedModel(by_progress(*_WORK)), fuse=Fuse(at)))
     heard: list[bool] = []

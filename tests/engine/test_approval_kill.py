@@ -8,7 +8,7 @@ import pytest
 from bough.core import events as e
 from bough.core.messages import Answer, Prompt
 from bough.testing import Fuse, ScriptedModel, call
-from bough.testing.fuse import Blown
+from bough.testing.fuse import FuseBlown
 from tests.harness import CHECK, begin, by_progress, journal_of, make_project, resume
 from tests.sampling import in_turn, sample
 from tests.shipped import AGENT_ONLY
@@ -60,7 +60,7 @@ def test_a_crash_around_every_decision(points: list[int], tmp_path: Path) -> Non
     assert len(points) >= 5
     for at in sample(points, 3):
         project = make_project(tmp_path / str(at), repository=False)
-        with pytest.raises(Blown):
+        with pytest.raises(FuseBlown):
             asyncio.run(begin(project, ScriptedModel(answer), goal=GOAL, check=CHECK, fuse=Fuse(at)))
         asyncio.run(resume(project, ScriptedModel(answer)))
         assert_decided(project)

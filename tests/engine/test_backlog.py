@@ -13,8 +13,8 @@ from bough.app import Choices, Session, open_session
 from bough.core import events as e
 from bough.core.backlog.entry import GoalEntry
 from bough.core.backlog.state import TOGETHER, Backlog
-from bough.core.errors import NotFound, Refused, UsageError
-from bough.core.messages import Answer, Call, Prompt, Replied
+from bough.core.errors import NotFound, RequestRefused, UsageError
+from bough.core.messages import Answer, Call, ModelMessage, Prompt
 from bough.operations import OPERATIONS
 from bough.ports.steering import Stop
 from bough.services.backlog import add_goals, edit_goal, load_backlog, load_page
@@ -48,7 +48,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def said(prompt: Prompt) -> int:
-    return sum(isinstance(message, Replied) for message in prompt.messages)
+    return sum(isinstance(message, ModelMessage) for message in prompt.messages)
 
 
 def answer(prompt: Prompt) -> Answer:
@@ -362,7 +362,7 @@ async def test_a_night_that_is_started_again_asks_the_model_at_once(project: Pat
             if isinstance(record.event, e.GoalSettled):
                 stop.request()
 
-        house.choices = replace(house.choices, model=ScriptedModel([Refused("wrong key")] * 9))
+        house.choices = replace(house.choices, model=ScriptedModel([RequestRefused("wrong key")] * 9))
         backlog = await house.night(NightObserver(stop, listed))
         assert backlog.items["one"].report is not None and backlog.items["one"].report.status == "unavailable"
         house.choices = replace(house.choices, model=house.model)

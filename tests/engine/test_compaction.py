@@ -16,7 +16,7 @@ from bough.core import events as e
 from bough.core.conversation.compaction import HEADINGS, measure_messages
 from bough.core.messages import Answer, Prompt, Result, Usage
 from bough.testing import Fuse, ScriptedModel, call
-from bough.testing.fuse import Blown
+from bough.testing.fuse import FuseBlown
 from bough.views.event_lines import EventFormatter
 from bough.views.run_view import Outcome
 from bough.views.stats import compute_stats
@@ -33,7 +33,7 @@ from tests.harness import (
 )
 from tests.sampling import in_turn, sample
 from tests.shipped import AGENT_ONLY
-from tests.wire import Reply, Seen, Status, WireModel
+from tests.wire import Reply, Status, WireModel, WireRequest
 
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
@@ -112,7 +112,7 @@ def project_in(folder: Path, summarizer: str = "llm", window: int = WINDOW) -> P
 
 def carried_out(
     project: Path, provider: Provider, *, name: str = "openai:wire", goal: str = GOAL
-) -> tuple[Outcome, Journal, list[Seen]]:
+) -> tuple[Outcome, Journal, list[WireRequest]]:
     with WireModel(provider) as wire:
         base = wire.anthropic_url if name.startswith("anthropic") else wire.base_url
         # It calls tools: to read much and change nothing for long is no reason to try it in text.
@@ -121,25 +121,25 @@ def carried_out(
     return outcome, journal, rounds_of(wire)
 
 
-def rounds_of(wire: WireModel) -> list[Seen]:
+def rounds_of(wire: WireModel) -> list[WireRequest]:
     """Without the question that comes before the first round: what the server says of its model."""
     return [seen for seen in wire.requests if seen.method == "POST"]
 
 
-def agents(requests: list[Seen]) -> list[Seen]:
+def agents(requests: list[WireRequest]) -> list[WireRequest]:
     return [seen for seen in requests if seen.json.get("tools")]
 
 
-def helpers(requests: list[Seen]) -> list[Seen]:
+def helpers(requests: list[WireRequest]) -> list[WireRequest]:
     return [seen for seen in requests if not seen.json.get("tools")]
 
 
-def grows(before: Seen, after: Seen) -> bool:
+def grows(before: WireRequest, after: WireRequest) -> bool:
     """Whether a request is the one before it, to the byte, and more at its end."""
     return unmarked(after).startswith(unmarked(before).rstrip(b"]}"))
 
 
-def unmarked(seen: Seen) -> bytes:
+def unmarked(seen: WireRequest) -> bytes:
     """Without Anthropic's marks of what to cache: they move on with the conversation and are no part of it."""
     return seen.body.replace(b',"cache_control":{"type":"ephemeral"}', b"")
 
@@ -147,16 +147,16 @@ def unmarked(seen: Seen) -> bytes:
 # ── over the wire ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-Told = tuple[Outcome, Journal, list[Seen]]
+LongRun = tuple[Outcome, Journal, list[WireRequest]]
 
 
 @pytest.fixture(scope="module", params=["openai:wire", "anthropic:wire"])
-def long_run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Told:
+def long_run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> LongRun:
     return carried_out(project_in(tmp_path_factory.mktemp("long")), Provider(), name=request.param)
 
 
 @in_turn
-def test_a_long_conversation_is_compacted_and_work_continues(long_run: Told) -> None:
+def test_a_long_conversation_is_compacted_and_work_continues(long_run: LongRun) -> None:
     outcome, journal, requests = long_run
     assert outcome.completed
     assert len(agents(requests)) == LOOKS + 1
@@ -176,7 +176,7 @@ def test_a_long_conversation_is_compacted_and_work_continues(long_run: Told) -> 
     assert max(sizes) < WINDOW, "no request was too long for the model"
 
 
-def test_between_compactions_a_request_only_grows(long_run: Told) -> None:
+def test_between_compactions_a_request_only_grows(long_run: LongRun) -> None:
     _, journal, requests = long_run
     asked = agents(requests)
     restarts = [number for number, (before, after) in enumerate(pairwise(asked)) if not grows(before, after)]
@@ -185,7 +185,7 @@ def test_between_compactions_a_request_only_grows(long_run: Told) -> None:
     assert all(unmarked(seen).startswith(brief) for seen in asked), "what comes before the summary never changes"
 
 
-def test_pinned_facts_are_in_every_request_word_for_word(long_run: Told) -> None:
+def test_pinned_facts_are_in_every_request_word_for_word(long_run: LongRun) -> None:
     _, journal, requests = long_run
     last = journal.of(e.Compacted)[-1].summary
     assert json.dumps(last, ensure_ascii=False).encode() in agents(requests)[-1].body
@@ -265,7 +265,7 @@ def test_three_compactions_that_do_not_help_stop_the_attempt(tmp_path: Path) -> 
     assert any("context limit was hit" in warning for warning in counted.warnings)
 
 
-def test_people_see_it(long_run: Told) -> None:
+def test_people_see_it(long_run: LongRun) -> None:
     _, journal, _ = long_run
     teller = EventFormatter()
     told = [teller.tell(record)[0] for record in journal.records]
@@ -307,7 +307,7 @@ def test_a_crash_at_every_point_of_a_compaction(tmp_path: Path) -> None:
     assert len(points) >= 6, "before and after each append and each question"
     for at in sample(points[::2], 3):  # What is after one is before the next effect.
         project = project_in(tmp_path / f"p{at}")
-        with pytest.raises(Blown):
+        with pytest.raises(FuseBlown):
             asyncio.run(begin(project, model(), check=QUICK_CHECK, fuse=Fuse(at)))
         outcome = asyncio.run(resume(project, model()))
         journal = asyncio.run(journal_of(project))

@@ -10,9 +10,9 @@ import pytest
 
 from bough.adapters.sandboxes.process import ProcessSandbox
 from bough.core import events as e
-from bough.core.messages import Answer, Prompt, Said
+from bough.core.messages import Answer, Prompt, UserMessage
 from bough.engine import run_loop
-from bough.ports import Finished, Workspace
+from bough.ports import CommandResult, Workspace
 from bough.testing import call
 from tests.harness import FIXED, Journal, make_project, run_to_end
 from tests.shipped import AGENT_ONLY
@@ -36,7 +36,7 @@ class Author:
         self.asked, self.heard, self.began = asyncio.Event(), "", False
         run, waits = ProcessSandbox.run, [True]
 
-        async def hold(sandbox: Any, argv: Sequence[str], *, workspace: Workspace, **more: Any) -> Finished:
+        async def hold(sandbox: Any, argv: Sequence[str], *, workspace: Workspace, **more: Any) -> CommandResult:
             first = "baseline" in workspace.root.name and bool(waits)
             waits[:] = [] if first else waits
             finished = await run(sandbox, argv, workspace=workspace, **more)
@@ -49,7 +49,7 @@ class Author:
 
     def __call__(self, prompt: Prompt) -> Answer:
         self.asked.set()
-        said = [message.text for message in prompt.messages if isinstance(message, Said)]
+        said = [message.text for message in prompt.messages if isinstance(message, UserMessage)]
         self.heard = next((text for text in said[1:] if "as they were" in text), "")
         if not self.heard:
             return call("bash", command=f"sleep 0.2; echo {len(prompt.messages)}")

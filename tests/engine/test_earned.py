@@ -15,8 +15,8 @@ from bough.core.acceptance.evidence_table import build_table
 from bough.core.ids import CONTROL
 from bough.core.messages import Answer
 from bough.core.planning.plan import Step, build_goal_step
-from tests.engine.cast import DONE, Asked, act, in_order
-from tests.engine.telling import Told, told
+from tests.engine.cast import DONE, Request, act, in_order
+from tests.engine.telling import FinishedRun, told
 from tests.engine.test_examine import Court
 from tests.harness import git, make_project
 from tests.interfaces.shell import bough
@@ -69,7 +69,7 @@ def project(tmp_path: Path) -> Path:
     return place
 
 
-def carried(tmp_path: Path, court: Court, **chosen: Any) -> Told:
+def carried(tmp_path: Path, court: Court, **chosen: Any) -> FinishedRun:
     return told(project(tmp_path), court, goal=build_goal_step(GOAL, check=CHECK), **chosen)
 
 
@@ -157,13 +157,13 @@ def test_documentation_is_completed_where_no_code_changed(tmp_path: Path) -> Non
         court = Court(part, examiner=lambda asked: act("probe", probes=[]))
         answer = Court.__call__
 
-        class Gated(Court):
+        class EstimatingCourt(Court):
             def __call__(self, request: dict[str, Any]) -> Answer:
-                if "estimate" in Asked(request).tools:
+                if "estimate" in Request(request).tools:
                     return act("estimate", reason="one page", steps=1, atomic=True, kinds=kinds)
                 return answer(self, request)
 
-        return Gated(court.agent, examiner=court.examiner)
+        return EstimatingCourt(court.agent, examiner=court.examiner)
 
     writes = in_order(act("write", path="README.md", content="order() sorts.\n"), DONE)
     run = told(project(tmp_path / "a"), cast(writes), goal=goal, flat=False)
@@ -199,7 +199,7 @@ def test_after_the_last_done_everything_runs_once(tmp_path: Path, monkeypatch: p
         ran.append(" ".join(argv))
         return await run(self, argv, **rest)
 
-    def builds(asked: Asked) -> Answer:
+    def builds(asked: Request) -> Answer:
         if not asked.results:
             return act("write", path="order.py", content=RAISES)
         ran.clear()
@@ -254,7 +254,7 @@ def by_check(acceptance_as_shipped: None, monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_demand_while_a_step_runs_is_owned_by_it_and_reported(tmp_path: Path) -> None:
     place = project(tmp_path)
 
-    def first(asked: Asked) -> Answer:
+    def first(asked: Request) -> Answer:
         if not asked.results:
             return act("write", path="a.txt", content="a\n")
         if "c.txt must be there" not in str(asked.texts):
@@ -283,7 +283,7 @@ def test_a_demand_while_a_step_runs_is_owned_by_it_and_reported(tmp_path: Path) 
 def test_a_demand_after_the_last_step_gets_a_small_step_of_its_own(tmp_path: Path) -> None:
     place = project(tmp_path)
 
-    def review(asked: Asked) -> Answer:
+    def review(asked: Request) -> Answer:
         if "Review the whole" in asked.brief:
             say(place, "c.txt must be there.")
         return act("probe", probes=[])
@@ -309,13 +309,13 @@ def test_a_reading_replaces_what_it_contradicts_and_a_person_undoes_that(tmp_pat
 
     class Hearing(Court):
         def __call__(self, request: dict[str, Any]) -> Answer:
-            asked = Asked(request)
+            asked = Request(request)
             if "hear" in asked.tools:
                 hears.append(asked.brief)
                 return act("hear", requirements=["order() must return None"], replaces=[1], step="")
             return super().__call__(request)
 
-    def builds(asked: Asked) -> Answer:
+    def builds(asked: Request) -> Answer:
         if not asked.results:
             say(place, "order() must return None for cyclic input instead.")
             return act("write", path="order.py", content=RAISES)

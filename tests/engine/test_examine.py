@@ -17,10 +17,10 @@ from bough.adapters.verifiers.prober import HEAD
 from bough.core import events as e
 from bough.core.messages import Answer
 from bough.core.planning.plan import build_goal_step
-from bough.ports import Finished, Workspace
+from bough.ports import CommandResult, Workspace
 from tests import harness
-from tests.engine.cast import DONE, Asked, Cast, Part, act, in_order
-from tests.engine.telling import Told, told
+from tests.engine.cast import DONE, Cast, Part, Request, act, in_order
+from tests.engine.telling import FinishedRun, told
 from tests.harness import allow_settings, make_project
 from tests.interfaces.shell import bough
 from tests.sampling import in_turn
@@ -78,10 +78,10 @@ class Court(Cast):
     judge: Part = lambda asked: act("rule", reason="no", demanded=False)
     prober: Part | None = None
     """The bug hunter who is shown failing probes."""
-    hunted: list[Asked] = field(default_factory=list)
+    hunted: list[Request] = field(default_factory=list)
 
     def __call__(self, request: dict[str, Any]) -> Answer:
-        asked = Asked(request)
+        asked = Request(request)
         part = {"probe": self.examiner, "rule": self.judge}.get(asked.tools[0] if asked.tools else "")
         if "make the work do what was asked" in asked.brief and self.prober:
             self.hunted.append(asked)
@@ -97,7 +97,7 @@ REPAIR = in_order(act("write", path="pick.py", content=RIGHT), DONE)
 ABLE = in_order(act("write", path="pick.py", content=RIGHT), act("write", path="test_pick.py", content=TEST), DONE)
 
 
-def carried(tmp_path: Path, court: Court, settings: str = "", **chosen: Any) -> Told:
+def carried(tmp_path: Path, court: Court, settings: str = "", **chosen: Any) -> FinishedRun:
     project = make_project(tmp_path / "p")
     (project / "bough.toml").write_text(settings)
     allow_settings(project)
@@ -125,7 +125,7 @@ def test_probes_run_at_once_and_one_that_fails_once_more_alone(tmp_path: Path, m
     """The first one ends only after the second began."""
     run, both, under_way, begun = ProcessSandbox.run, asyncio.Event(), list[str](), list[tuple[str, int]]()
 
-    async def counted(sandbox: Any, argv: Sequence[str], *, workspace: Workspace, **more: Any) -> Finished:
+    async def counted(sandbox: Any, argv: Sequence[str], *, workspace: Workspace, **more: Any) -> CommandResult:
         probe = next(iter(re.findall(r"cases/\S+", " ".join(argv))), "")
         if not probe or not (workspace.root / "pick.py").exists():
             return await run(sandbox, argv, workspace=workspace, **more)
@@ -320,7 +320,7 @@ def test_models_that_act_in_text_are_examined_by_one_question_and_offered_no_loo
     asked: list[str] = []
 
     def reply(request: dict[str, Any]) -> Answer:
-        brief = Asked(request).brief
+        brief = Request(request).brief
         asked.append(brief)
         if "# Examine finished work" in brief:
             return Answer(text=json.dumps({"probes": [FIRST, EMPTY]}))

@@ -9,7 +9,7 @@ import pytest
 from bough.core import events as e
 from bough.core.messages import Answer, Prompt
 from bough.testing import Fuse, ScriptedModel, call
-from bough.testing.fuse import Blown
+from bough.testing.fuse import FuseBlown
 from tests.engine.telling import spent_by_events
 from tests.engine.test_examine import CHECK, EMPTY, FIRST, GOAL, RIGHT, STABLE, TEST, WRONG
 from tests.engine.test_examine_steps import PLAN
@@ -62,7 +62,7 @@ def test_a_crash_in_an_examination(tmp_path: Path) -> None:
     )
     for at in sample(points, 9):
         project = project_in(tmp_path / str(at))
-        with pytest.raises(Blown):
+        with pytest.raises(FuseBlown):
             asyncio.run(begin(project, ScriptedModel(answer), goal=GOAL, check=CHECK, fuse=Fuse(at)))
         outcome = asyncio.run(resume(project, ScriptedModel(answer)))
         journal = asyncio.run(journal_of(project))
@@ -105,7 +105,7 @@ def test_a_crash_while_probes_run_at_a_merge_and_while_the_whole_is_reviewed(tmp
     assert fuse.points[merging - 2] == "before probe" and fuse.points[reviewed - 1] == "after ask"
     for at in sample((merging - 1, merging, merging + 1, reviewed - 1, reviewed + 1), 3):
         folder = project(str(at))
-        with pytest.raises(Blown):
+        with pytest.raises(FuseBlown):
             asyncio.run(begin(folder, ScriptedModel(of_steps), goal=PLAN, fuse=Fuse(at)))
         outcome = asyncio.run(resume(folder, ScriptedModel(of_steps)))
         journal = asyncio.run(journal_of(folder))

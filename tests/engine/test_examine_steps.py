@@ -9,8 +9,8 @@ from bough.core import events as e
 from bough.core.acceptance.evidence_table import build_table
 from bough.core.messages import Answer
 from bough.core.planning.plan import Step
-from tests.engine.cast import DONE, Asked, Part, act, in_order
-from tests.engine.telling import Told, told
+from tests.engine.cast import DONE, Part, Request, act, in_order
+from tests.engine.telling import FinishedRun, told
 from tests.engine.test_examine import CHECK, FIRST, RIGHT, TEST, WRONG, Court
 from tests.harness import allow_settings, make_project
 from tests.sampling import in_turn
@@ -44,7 +44,7 @@ BREAKS = in_order(
 MENDS = in_order(act("write", path="pick.py", content=RIGHT), DONE)
 
 
-def examine(asked: Asked) -> Answer:
+def examine(asked: Request) -> Answer:
     if "Review the whole" in asked.brief:
         return act("probe", probes=[], notes=["NOTES.md has a heading and nothing else"])
     return act("probe", probes=[FIRST] if "Write argmax" in asked.brief else [])
@@ -55,7 +55,7 @@ def court(merges: Part, prober: Part | None = None) -> Court:
     return Court(in_order(DONE), steps=agents, examiner=examine, prober=prober)
 
 
-def carried(tmp_path: Path, court: Court, plan: Step = PLAN) -> Told:
+def carried(tmp_path: Path, court: Court, plan: Step = PLAN) -> FinishedRun:
     project = make_project(tmp_path / "p")
     (project / "bough.toml").write_text('[acceptance]\nexamine = "always"\n[ladder]\nrungs = ["verify", "give_up"]\n')
     allow_settings(project)

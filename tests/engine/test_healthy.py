@@ -11,14 +11,14 @@ from tests.engine.cast import (
     DEFAULT_STEPS,
     DONE,
     FIX,
-    Asked,
     Cast,
     Part,
+    Request,
     act,
     in_order,
     slow,
 )
-from tests.engine.telling import Told, project_in, told
+from tests.engine.telling import FinishedRun, project_in, told
 from tests.harness import QUICK_CHECK
 from tests.interfaces.shell import bough, run_args
 from tests.sampling import in_turn
@@ -28,7 +28,7 @@ from tests.wire import Reply, Status, WireModel
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
 
-def healthy(project: Path, part: Part, **chosen: Any) -> Told:
+def healthy(project: Path, part: Part, **chosen: Any) -> FinishedRun:
     run = told(project, Cast(part), **chosen)
     assert run.outcome.completed, run.outcome.summary
     assert run.journal.of(e.SignalRaised) == []
@@ -74,7 +74,7 @@ def test_retrying_after_transport_errors_is_healthy(tmp_path: Path) -> None:
         asked.append(1)
         if len(asked) % 4:
             return Status(429 if len(asked) % 2 else 503)
-        return FIX(Asked(request))
+        return FIX(Request(request))
 
     with WireModel(script) as wire:
         said = bough(project, *run_args(wire.base_url, "--json", "--flat"))
@@ -93,7 +93,7 @@ def test_an_unavailable_planner_halts_the_run_and_the_rung_is_taken_later(tmp_pa
     cast = Cast(slow, dict(DEFAULT_STEPS))
 
     def script(request: dict[str, Any]) -> Reply:
-        return Status(503) if Asked(request).tools == ["split"] else cast(request)
+        return Status(503) if Request(request).tools == ["split"] else cast(request)
 
     with WireModel(script) as wire:
         said = bough(project, *run_args(wire.base_url, "--json", "--flat", "--rounds", "100"))

@@ -14,7 +14,7 @@ from bough.core import events as e
 from bough.core.errors import ClaimHeld
 from bough.core.messages import Answer, Prompt
 from bough.testing import Fuse, ScriptedModel
-from bough.testing.fuse import Blown
+from bough.testing.fuse import FuseBlown
 from bough.views.run_view import Outcome
 from tests import zygote
 from tests.engine.story import assert_told_whole, model_answer
@@ -53,7 +53,7 @@ def test_the_points_are_known(tmp_path: Path) -> None:
 def test_a_crash_at_every_point(tmp_path: Path, at: int) -> None:
     """Every other one, and the last: what is after one effect is before the next, and nothing has been done between."""
     project = make_project(tmp_path / "p", repository=False)
-    with pytest.raises(Blown):
+    with pytest.raises(FuseBlown):
         asyncio.run(begin(project, ScriptedModel(model_answer), check=QUICK_CHECK, fuse=Fuse(at)))
     if at < 2:  # Before the first event there is no run yet.
         return
@@ -61,7 +61,7 @@ def test_a_crash_at_every_point(tmp_path: Path, at: int) -> None:
     assert_told_whole(project, outcome, asyncio.run(journal_of(project)))
 
 
-def victim(verb: str, project: Path, point: int | None) -> zygote.Forked:
+def victim(verb: str, project: Path, point: int | None) -> zygote.ForkedProcess:
     return zygote.start("tests.engine.victim", verb, str(project), "-" if point is None else str(point))
 
 

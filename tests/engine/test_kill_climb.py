@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bough.testing import Fuse
-from bough.testing.fuse import Blown
+from bough.testing.fuse import FuseBlown
 from tests.engine import climb
 from tests.harness import make_project
 from tests.sampling import in_turn, sample
@@ -41,7 +41,7 @@ class EffectFuse(Fuse):
 def died(project: Path, at: int) -> bool:
     try:
         asyncio.run(climb.resume(project, LadderFuse(at)))
-    except Blown:
+    except FuseBlown:
         return True
     return False
 
@@ -58,7 +58,7 @@ def test_every_life_dies_at_the_next_step_of_the_ladder(tmp_path: Path, at: int)
     """A life gets as far as the next thing that the ladder writes, and dies right after it, or right before the one
     that follows: every effect in between is lost, or done and not written."""
     project = make_project(tmp_path / "p")
-    with pytest.raises(Blown):
+    with pytest.raises(FuseBlown):
         asyncio.run(climb.begin(project, LadderFuse(at)))
     lives = 1
     while died(project, at):
@@ -71,7 +71,7 @@ def test_every_life_dies_at_the_next_step_of_the_ladder(tmp_path: Path, at: int)
 @pytest.mark.parametrize("at", sample(range(3, 340, 21), 8))
 def test_a_crash_at_any_effect(tmp_path: Path, at: int) -> None:
     project = make_project(tmp_path / "p")
-    with pytest.raises(Blown):
+    with pytest.raises(FuseBlown):
         asyncio.run(climb.begin(project, EffectFuse(at)))
     asyncio.run(climb.resume(project))
     climb.assert_climbed(*asyncio.run(climb.told(project)))

@@ -7,12 +7,12 @@ import pytest
 
 from bough import app
 from bough.core import events as e
-from bough.core.errors import Refused, TransientError
-from bough.core.messages import Answer, Call, Said
+from bough.core.errors import RequestRefused, TransientError
+from bough.core.messages import Answer, Call, UserMessage
 from bough.core.tree.task_state import State
 from bough.engine import perform
 from bough.testing import Fuse, ScriptedModel, call, say
-from bough.testing.fuse import Blown
+from bough.testing.fuse import FuseBlown
 from tests.answers import combine_answers, raw_call
 from tests.harness import CALC, CHECK, FIXED, TEST, begin, git, journal_of, make_project, resume, run_to_end
 from tests.sampling import in_turn, sample
@@ -149,7 +149,7 @@ def _raise(error: Exception) -> Answer:
 
 def test_a_refusal_of_the_service_halts_at_once_with_its_sentence(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
-    outcome, journal = run_to_end(project, [Refused("The key was not accepted: set OPENAI_API_KEY.")])
+    outcome, journal = run_to_end(project, [RequestRefused("The key was not accepted: set OPENAI_API_KEY.")])
     assert (outcome.status, outcome.exit_status) == ("unavailable", 7)
     assert "OPENAI_API_KEY" in outcome.summary
     assert len(journal.of(e.ModelFailed)) == 1
@@ -167,7 +167,7 @@ def test_the_last_round_is_a_hand_over_and_then_the_budget_is_spent(tmp_path: Pa
     outcome, journal = run_to_end(project, model, choices=app.Choices(rounds=3))
     assert (outcome.status, outcome.exit_status) == ("budget", 4)
     assert {tool.name for tool in model.prompts[2].tools} == {"done", "note"}
-    assert isinstance(model.prompts[2].messages[-1], Said)
+    assert isinstance(model.prompts[2].messages[-1], UserMessage)
     assert journal.of(e.NoteKept)[0].text == "left: the sign"
     refused = journal.of(e.ToolFinished)[-1]
     assert not refused.ok, "a tool that was not offered does not run either"
@@ -254,7 +254,7 @@ def test_a_call_that_only_reads_is_written_with_its_result_or_shown_as_running(
 def test_a_read_that_a_crash_cut_off_runs_again(tmp_path: Path) -> None:
     project, fuse = make_project(tmp_path / "p"), Fuse()
     asyncio.run(begin(make_project(tmp_path / "q"), ScriptedModel([READ, FIX, DONE]), fuse=fuse))
-    with pytest.raises(Blown):
+    with pytest.raises(FuseBlown):
         fatal = Fuse(fuse.points.index("after tool read"))
         asyncio.run(begin(project, ScriptedModel([READ, FIX, DONE]), fuse=fatal))
     outcome = asyncio.run(resume(project, ScriptedModel([FIX, DONE])))

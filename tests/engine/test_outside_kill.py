@@ -14,9 +14,9 @@ from bough.core.planning.plan import Plan, build_goal_step
 from bough.core.rules import Rules
 from bough.engine import run_loop
 from bough.ports import Ports, ToolResult, Workspace
-from bough.ports.agents import Talk, TurnEnded, TurnProgress
+from bough.ports.agents import Talk, TurnEnd, TurnProgress
 from bough.testing import Fuse, ScriptedModel
-from bough.testing.fuse import Blown
+from bough.testing.fuse import FuseBlown
 from tests.harness import FIXED, QUICK_CHECK, Journal, journal_of, make_project, ports_in
 from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
@@ -47,9 +47,9 @@ class Turn:
         once, fixed = (self._folder / "once.txt").exists(), (self._folder / "calc.py").read_text() == FIXED
         self._done = once + fixed if "already" in text else 0
 
-    async def heard(self, patience: float) -> TurnProgress | TurnEnded:
+    async def heard(self, patience: float) -> TurnProgress | TurnEnd:
         if self._done == 2:
-            return TurnEnded("Both are done.")
+            return TurnEnd("Both are done.")
         own = f"own-{self._done}"
         return TurnProgress("", (Call(own, "edit", f'{{"path": "{self._done}"}}'),), frozenset({own}))
 
@@ -109,7 +109,7 @@ def test_a_crash_at_every_point_of_a_turn(tmp_path: Path) -> None:
     assert len(found) == POINTS, f"set POINTS to {len(found)}"
     for at in found:
         project = make_project(tmp_path / f"p{at}")
-        with pytest.raises(Blown):
+        with pytest.raises(FuseBlown):
             asyncio.run(story(project, Fuse(at), first=True))
         asyncio.run(story(project, None, first=False))
         assert_told_whole(asyncio.run(journal_of(project)))

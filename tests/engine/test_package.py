@@ -12,7 +12,7 @@ from bough.core.ids import GOAL
 from bough.core.messages import Answer
 from bough.core.planning.plan import build_goal_step
 from bough.core.tree.task_state import State
-from tests.engine.cast import DONE, Asked, Cast, act, split
+from tests.engine.cast import DONE, Cast, Request, act, split
 from tests.engine.telling import told
 from tests.harness import git
 from tests.sampling import long
@@ -55,7 +55,7 @@ def writes(name: str) -> list[Answer]:
     ]
 
 
-def dawdles(asked: Asked) -> Answer:
+def dawdles(asked: Request) -> Answer:
     """Gets on, but far too slowly: eight ways to look at each thing that it writes."""
     first = [act("write", path="kit/__init__.py", content=""), *writes("area"), *writes("words")]
     at = len(asked.results)
@@ -77,7 +77,7 @@ def step(name: str, *modules: str) -> dict[str, Any]:
     }
 
 
-def careful(asked: Asked) -> Answer:
+def careful(asked: Request) -> Answer:
     """Writes what its own step asks for, and nothing else."""
     mine = [name for name in MODULES if f"kit/{name}.py with" in asked.brief.partition("## What it is part of")[0]]
     answers = [answer for name in mine for answer in writes(name)]

@@ -11,7 +11,7 @@ import bough
 from bough import app
 from bough.core import events as e
 from bough.core.errors import UsageError
-from bough.core.messages import Answer, Prompt, Replied
+from bough.core.messages import Answer, ModelMessage, Prompt
 from bough.core.tree.task_state import State
 from bough.ports.steering import Stop
 from bough.testing import ScriptedModel, call
@@ -215,7 +215,7 @@ def test_a_merge_that_loses_a_test_fails_and_says_whose_it_was(tmp_path: Path) -
     def merge(prompt: Prompt) -> Answer:
         mends = call("bash", command="git checkout ours -- test_a.py")
         told = any("passed before the merge" in getattr(message, "text", "") for message in prompt.messages)
-        fresh = told and not any(isinstance(message, Replied) for message in prompt.messages)
+        fresh = told and not any(isinstance(message, ModelMessage) for message in prompt.messages)
         return by_progress(mends, DONE)(prompt) if fresh else by_progress(drops, DONE, mends, DONE)(prompt)
 
     goal = both(step("a", RUN_TESTS, may_edit_tests=True), step("b", RUN_TESTS), check=RUN_TESTS)

@@ -10,7 +10,7 @@ from bough.core import events as e
 from bough.core.messages import Answer, Prompt
 from bough.core.tree.task_state import State
 from bough.testing import Fuse, ScriptedModel, call
-from bough.testing.fuse import Blown
+from bough.testing.fuse import FuseBlown
 from bough.views.run_view import Outcome
 from tests.engine.parallel_runs import LINES, both, edits, files_of, left_behind, make_project, step, text_of, writes
 from tests.harness import Journal, begin, by_progress, journal_of, resume
@@ -87,7 +87,7 @@ POINTS = range(3, 280, 9)
 @pytest.mark.parametrize("at", sample(POINTS, 10))
 def test_a_crash_while_steps_run_at_once(tmp_path: Path, at: int) -> None:
     project = make_project(tmp_path / "p", text=LINES)
-    with pytest.raises(Blown):
+    with pytest.raises(FuseBlown):
         asyncio.run(begin(project, ScriptedModel(model_answer), goal=GOAL, jobs=2, fuse=Fuse(at)))
     told_whole(project, asyncio.run(resume(project, ScriptedModel(model_answer))))
 
@@ -96,12 +96,12 @@ def test_a_crash_while_steps_run_at_once(tmp_path: Path, at: int) -> None:
 def test_crashes_one_after_the_other(tmp_path: Path) -> None:
     """Each life ends a little further on, until one gets through."""
     project = make_project(tmp_path / "p", text=LINES)
-    with pytest.raises(Blown):
+    with pytest.raises(FuseBlown):
         asyncio.run(begin(project, ScriptedModel(model_answer), goal=GOAL, jobs=2, fuse=Fuse(20)))
     for life in range(40):
         try:
             outcome = asyncio.run(resume(project, ScriptedModel(model_answer), Fuse(24 + 3 * life)))
-        except Blown:
+        except FuseBlown:
             continue
         told_whole(project, outcome)
         return

@@ -12,7 +12,7 @@ import bough
 from bough import app
 from bough.app import run_ports
 from bough.core import events as e
-from bough.core.errors import Refused, UsageError
+from bough.core.errors import RequestRefused, UsageError
 from bough.services import run_messages
 from bough.testing import ScriptedModel, call
 from tests.harness import journal_of, make_project, run_to_end
@@ -99,7 +99,7 @@ def test_no_answer_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_resumed_run_reaches_what_the_person_opened_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     project = make_project(tmp_path / "p")
-    refused = Refused("no such model", 404)
+    refused = RequestRefused("no such model", 404)
     outcome, _ = run_to_end(project, [refused], choices=app.Choices(network="registries"))
     assert not outcome.completed
     opened, reached, told = run_ports.open_ports, list[str](), list[str]()

@@ -12,7 +12,7 @@ import bough
 from bough.app import RunObserver
 from bough.core import events as e
 from bough.core.errors import TransientError
-from bough.core.messages import Answer, Prompt, Said
+from bough.core.messages import Answer, Prompt, UserMessage
 from bough.core.planning.guidance import ApprovalAdvice
 from bough.core.planning.plan import Step
 from bough.core.tree.task_state import State
@@ -130,7 +130,7 @@ def test_a_larger_goal_is_planned_and_run(tmp_path: Path) -> None:
     assert granted.limits.rounds == 40 + 4 * 16, "the budget follows the larger of estimate and leaves"
     (asked,) = [p for p in office.prompts if [t.name for t in p.tools] == ["estimate"]]
     first = asked.messages[0]
-    assert isinstance(first, Said)
+    assert isinstance(first, UserMessage)
     assert GOAL in first.text and "files" in first.text, "the repository's size is an input"
 
 
@@ -147,7 +147,7 @@ def test_later_steps_know_what_finished_ones_made(tmp_path: Path) -> None:
     office = Office(5, PLAN)
     carried_out(make_project(tmp_path / "p"), office)
     briefs = [p.messages[0] for p in office.prompts if p.key.startswith("areas#")]
-    assert isinstance(briefs[0], Said)
+    assert isinstance(briefs[0], UserMessage)
     assert "squares: done (changed squares.py)" in briefs[0].text
     assert GOAL in briefs[0].text, "what it is part of"
 
@@ -185,7 +185,7 @@ def test_a_bad_plan_is_repaired_once(tmp_path: Path, kind: str) -> None:
     (refused,) = journal.of(e.PlanRefused)
     assert refused.problems and not refused.final
     again = [p for p in office.prompts if [t.name for t in p.tools] == ["plan"]][1].messages[0]
-    assert isinstance(again, Said)
+    assert isinstance(again, UserMessage)
     assert refused.problems[0] in again.text
 
 
@@ -230,7 +230,7 @@ def test_a_phase_is_planned_when_it_starts(tmp_path: Path) -> None:
     order = [(r.task, type(r.event)) for r in journal.records if isinstance(r.event, e.Planned | e.TaskCreated)]
     assert order.index(("extras", e.Planned)) > order.index(("basics/squares", e.TaskCreated))
     planned = [p.messages[0] for p in office.prompts if [t.name for t in p.tools] == ["plan"]]
-    assert isinstance(planned[1], Said) and isinstance(planned[2], Said)
+    assert isinstance(planned[1], UserMessage) and isinstance(planned[2], UserMessage)
     assert "What comes after it" in planned[1].text and "- extras: " in planned[1].text
     assert "- basics: " not in planned[1].text, "it does not come after itself"
     assert "basics" in planned[2].text and "done" in planned[2].text, "what was done before it"
@@ -272,7 +272,7 @@ def test_words_bring_another_proposal(tmp_path: Path) -> None:
     assert outcome.completed
     assert [names[0] for names, _ in shown] == ["squares", "circles"]
     second = [p for p in office.prompts if [t.name for t in p.tools] == ["plan"]][1].messages[0]
-    assert isinstance(second, Said)
+    assert isinstance(second, UserMessage)
     assert "circles first" in second.text and "squares" in second.text
 
 

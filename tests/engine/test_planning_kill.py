@@ -11,7 +11,7 @@ from bough.core import events as e
 from bough.core.messages import Answer, Prompt
 from bough.core.planning.plan import Step
 from bough.testing import Fuse, ScriptedModel, call
-from bough.testing.fuse import Blown
+from bough.testing.fuse import FuseBlown
 from bough.views.run_view import Outcome
 from tests.engine.test_planning import DONE, phase, step
 from tests.harness import begin, by_progress, journal_of, make_project, resume
@@ -75,6 +75,6 @@ POINTS = range(3, 120, 5)
 @pytest.mark.parametrize("at", sample(POINTS, 8))
 def test_a_crash_while_it_is_planned(tmp_path: Path, at: int) -> None:
     project = make_project(tmp_path / "p")
-    with pytest.raises(Blown):
+    with pytest.raises(FuseBlown):
         asyncio.run(begin(project, model(), goal=GOAL, fuse=Fuse(at)))
     told_whole(project, asyncio.run(resume(project, model())))

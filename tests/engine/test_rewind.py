@@ -16,7 +16,7 @@ from bough.core.messages import Answer, Prompt
 from bough.core.tree.task_state import State
 from bough.ports import Store
 from bough.testing import ScriptedModel
-from bough.testing.fuse import Blown
+from bough.testing.fuse import FuseBlown
 from bough.views.run_view import Outcome
 from tests.engine.parallel_runs import (
     DONE,
@@ -186,7 +186,7 @@ class Dying:
 
     async def append(self, *args: Any) -> Any:
         if not self._left:
-            raise Blown
+            raise FuseBlown
         self._left -= 1
         return await self._store.append(*args)
 
@@ -202,7 +202,7 @@ def test_a_crash_during_a_rewind_is_recovered(tmp_path: Path, appends: int) -> N
             dying = replace(session, store=cast(Store, Dying(session.store, appends)))
             await dying.rewind(await session.find(None), 0, "b")
 
-    with pytest.raises(Blown):
+    with pytest.raises(FuseBlown):
         asyncio.run(die())
     if appends == 0:  # Before it was written down that it is to be taken back, nothing has happened.
         assert asyncio.run(_outcome(project)).completed

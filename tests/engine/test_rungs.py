@@ -21,9 +21,9 @@ from tests.engine.cast import (
     LOOK,
     SWAP,
     WAYS,
-    Asked,
     Cast,
     Part,
+    Request,
     act,
     circular_tools,
     in_order,
@@ -31,7 +31,7 @@ from tests.engine.cast import (
     split,
     until,
 )
-from tests.engine.telling import FINER, VERIFIED, WRITERS, Told, project_in, replace_steps, spent_by_events, told
+from tests.engine.telling import FINER, VERIFIED, WRITERS, FinishedRun, project_in, replace_steps, spent_by_events, told
 from tests.harness import QUICK_CHECK, git
 from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
@@ -122,14 +122,14 @@ def test_nothing_is_dropped_when_a_task_is_replanned(tmp_path: Path) -> None:
 def test_the_work_of_a_step_that_was_set_aside_can_be_used_by_those_that_come_after(tmp_path: Path) -> None:
     """It is in no files of theirs, but the planner is shown it, and a step can read it from its commit."""
 
-    def kept(asked: Asked) -> str:
+    def kept(asked: Request) -> str:
         return str(re.findall("commit `?([0-9a-f]{40})", asked.brief)[0])
 
-    def plan(asked: Asked) -> Answer:
+    def plan(asked: Request) -> Answer:
         fresh = {**LOOK, "name": "log", "instructions": f"Keep the first note of commit {kept(asked)} in log.txt."}
         return split({**fresh, "test_command": "grep thought log.txt"}, {**SWAP, "name": "rewrite"})
 
-    def log(asked: Asked) -> Answer:
+    def log(asked: Request) -> Answer:
         read = act("bash", command=f"git show {kept(asked)}:notes/1.txt > log.txt")
         return in_order(read, DONE)(asked)
 
@@ -214,7 +214,7 @@ def test_a_partly_done_goal_is_replanned(tmp_path: Path) -> None:
 
 @in_turn
 def test_a_bad_plan_is_repaired_once(tmp_path: Path) -> None:
-    def decomposer(asked: Asked) -> Any:
+    def decomposer(asked: Request) -> Any:
         return split(*FINER) if "was rejected" in asked.brief else split(LOOK)
 
     cast = Cast(slow, dict(DEFAULT_STEPS), decomposer=decomposer)
@@ -251,7 +251,7 @@ class Person:
         return self.answer
 
 
-def hinted(asked: Asked) -> bool:
+def hinted(asked: Request) -> bool:
     return "The person says: turn the minus" in asked.brief
 
 
@@ -301,7 +301,7 @@ def test_an_answer_near_the_end_of_the_rounds_leads_to_a_plan_for_more_of_them(t
 
     cast = Cast(circular_tools, steps, replanner=lambda asked: split(*FRESH))
 
-    def work(folder: str, rounds: int) -> Told:
+    def work(folder: str, rounds: int) -> FinishedRun:
         person = app.RunObserver(ask=Person("turn the minus into a plus"))
         return told(project_in(tmp_path / folder), cast, goal=goal, watch=person, rounds=rounds, max_depth=1)
 

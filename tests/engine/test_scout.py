@@ -12,7 +12,7 @@ from bough.app import Choices, RunObserver, open_session
 from bough.core import events as e
 from bough.core.errors import Unavailable
 from bough.core.ids import GOAL
-from bough.core.messages import Answer, Prompt, Result, Said, Usage
+from bough.core.messages import Answer, Prompt, Result, Usage, UserMessage
 from bough.core.planning.plan import build_goal_step
 from bough.testing import ScriptedModel, call
 from bough.views.run_view import view_run
@@ -73,7 +73,7 @@ def look(root: Path, *script: Any, scout: bool = True) -> tuple[e.BaseChecked, l
 
 
 def results(prompt: Prompt) -> list[str]:
-    return [message.text for message in prompt.messages if isinstance(message, Result | Said)]
+    return [message.text for message in prompt.messages if isinstance(message, Result | UserMessage)]
 
 
 @in_turn

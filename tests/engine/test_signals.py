@@ -6,7 +6,7 @@ import pytest
 
 from bough import app
 from bough.core import events as e
-from bough.core.messages import Answer, Prompt, Said
+from bough.core.messages import Answer, Prompt, UserMessage
 from bough.testing import ScriptedModel, call
 from tests.harness import CHECK, allow_settings, make_project, run_to_end
 from tests.sampling import in_turn
@@ -21,7 +21,7 @@ DONE = call("done", summary="add adds")
 
 def heeds(prompt: Prompt) -> Answer:
     """Loops until it is told, then does the work."""
-    texts = [message.text for message in prompt.messages if isinstance(message, Said)]
+    texts = [message.text for message in prompt.messages if isinstance(message, UserMessage)]
     if not any("seems to be stuck" in text for text in texts):
         return LOOK
     fixed = any("a + b" in getattr(message, "text", "") for message in prompt.messages)

@@ -18,7 +18,7 @@ from tests.answers import combine_answers, raw_call
 from tests.harness import Journal, make_project, run_to_end
 from tests.sampling import in_turn, sample
 from tests.shipped import AGENT_ONLY
-from tests.wire import Seen, WireModel
+from tests.wire import WireModel, WireRequest
 
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
@@ -67,7 +67,7 @@ def provider(script: Script) -> Callable[[dict[str, Any]], Answer]:
 
 def carried_out(
     folder: Path, script: Script, choices: app.Choices | None = None
-) -> tuple[Outcome, Journal, list[Seen]]:
+) -> tuple[Outcome, Journal, list[WireRequest]]:
     with WireModel(provider(script)) as wire:
         chosen = app.Choices(
             protocol="tools",

@@ -14,20 +14,20 @@ from bough.core.acceptance.requirements import Requirement
 from bough.core.errors import UsageError
 from bough.core.ids import CONTROL
 from bough.core.journal.task_fold import evolve_task
-from bough.core.messages import Answer, Prompt, Said
+from bough.core.messages import Answer, Prompt, UserMessage
 from bough.core.planning.message_reading import read_drop
 from bough.core.planning.plan import Plan, build_goal_step
 from bough.core.rules import Rules
 from bough.core.tree.task import Task
 from bough.core.tree.task_groups import TaskTalk
-from bough.core.tree.task_state import Inherited
+from bough.core.tree.task_state import Inheritance
 from bough.engine import run_loop
 from bough.engine.person_messages import collect_received
 from bough.operations import OPERATIONS
 from bough.ports.steering import Inbox
 from bough.services import run_messages
 from bough.testing import Fuse, ScriptedModel, call
-from bough.testing.fuse import Blown
+from bough.testing.fuse import FuseBlown
 from tests.harness import CHECK, FIXED, Journal, begin, by_progress, git, journal_of, make_project, resume, run_to_end
 from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
@@ -40,7 +40,7 @@ _ALL = by_progress(*_WORK, call("write", path="NOTES.md", content="fixed\n"), ca
 
 
 def told(prompt: Prompt) -> int:
-    return sum(isinstance(message, Said) and WISH in message.text for message in prompt.messages)
+    return sum(isinstance(message, UserMessage) and WISH in message.text for message in prompt.messages)
 
 
 def heedful(project: Path) -> Callable[[Prompt], Answer]:
@@ -90,7 +90,7 @@ def test_a_word_is_heard_before_the_work_is_completed_whenever_the_process_dies(
     assert len(around) >= 6
     for at in around[2::2]:  # What is after one is before the next effect.
         project = make_project(tmp_path / str(at), repository=False)
-        with pytest.raises(Blown):
+        with pytest.raises(FuseBlown):
             asyncio.run(begin(project, ScriptedModel(heedful(project)), fuse=Fuse(at)))
         asyncio.run(resume(project, ScriptedModel(heedful(project))))
         assert_heard(project)
@@ -164,7 +164,7 @@ def test_a_crash_around_a_question_asks_it_once(tmp_path: Path) -> None:
     assert len(around) == 4
     for at in around[::2]:  # What is after one is before the next effect.
         project = make_project(tmp_path / str(at), repository=False)
-        with pytest.raises(Blown):
+        with pytest.raises(FuseBlown):
             asyncio.run(asking(project, Fuse(at), hint, again=False))
         journal = asyncio.run(asking(project, None, hint, again=True))
         assert len(journal.of(e.QuestionAsked)) == len(journal.of(e.PersonAnswered)) == 1
@@ -274,7 +274,7 @@ def test_words_that_drop_a_requirement(text: str, dropped: tuple[int, ...] | Non
 def test_a_dropped_requirement_reaches_the_step_that_had_to_meet_it_once() -> None:
     inbox = Inbox()
     inbox.add(e.Record(1, "r", CONTROL, 1, 0.0, e.RequirementsDropped((2,), "ann")))
-    step = Task("a", inherited=Inherited(requirements=(Requirement(2, "Raise."), Requirement(3, "Add."))))
+    step = Task("a", inherited=Inheritance(requirements=(Requirement(2, "Raise."), Requirement(3, "Add."))))
     (dropped,) = collect_received(step, inbox)
     assert dropped == e.RequirementsDropped((2,), "ann")
     without = evolve_task(step, e.Record(2, "r", "a", 1, 0.0, dropped))

@@ -8,7 +8,7 @@ import pytest
 from bough.core import events as e
 from bough.core.messages import Answer, Prompt
 from bough.testing import Fuse, ScriptedModel
-from bough.testing.fuse import Blown
+from bough.testing.fuse import FuseBlown
 from tests.harness import FIXED, allow_settings, begin, journal_of, make_project, resume
 from tests.sampling import in_turn, sample
 from tests.shipped import AGENT_ONLY
@@ -46,7 +46,7 @@ def test_a_crash_among_attempts(tmp_path: Path, at: int) -> None:
     project = project_in(tmp_path / "p")
     try:
         asyncio.run(begin(project, ScriptedModel(answer), goal=GOAL, fuse=Fuse(at)))
-    except Blown:
+    except FuseBlown:
         outcome = asyncio.run(resume(project, ScriptedModel(answer)))
         assert outcome.completed, outcome.summary
     journal = asyncio.run(journal_of(project))

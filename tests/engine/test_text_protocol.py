@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from bough.core import events as e
 from bough.core.messages import Answer, Call, Usage
 from bough.core.planning.plan import build_goal_step
-from tests.engine.telling import Told, told
+from tests.engine.telling import FinishedRun, told
 from tests.harness import CHECK, FIXED, allow_settings, make_project
 from tests.sampling import in_turn, sample
 from tests.shipped import AGENT_ONLY
@@ -36,7 +36,7 @@ def _nothing_is_known_yet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 
-def in_text(answers: list[Answer], tmp_path: Path, **chosen: Any) -> tuple[Told, list[dict[str, Any]]]:
+def in_text(answers: list[Answer], tmp_path: Path, **chosen: Any) -> tuple[FinishedRun, list[dict[str, Any]]]:
     """A run whose model gives these answers, the last one again and again; and the requests that it got."""
     asked: list[dict[str, Any]] = []
 

@@ -10,7 +10,7 @@ import bough
 from bough import Step
 from bough.core import events as e
 from bough.core.errors import UsageError
-from bough.core.messages import Answer, Prompt, Said
+from bough.core.messages import Answer, Prompt, UserMessage
 from bough.core.tree.task_state import State
 from bough.testing import ScriptedModel, call
 from tests.harness import QUICK_CHECK, Journal, by_progress, git, journal_of, make_project
@@ -37,7 +37,7 @@ Says = Callable[[Prompt], Answer]
 def model(twice: Says = RIGHT, hunter: Says = REPAIR) -> ScriptedModel:
     def answer(prompt: Prompt) -> Answer:
         first = prompt.messages[0]
-        assert isinstance(first, Said)
+        assert isinstance(first, UserMessage)
         if "find the bug" in first.text:
             return hunter(prompt)
         return FIX(prompt) if "Make add add" in first.text else twice(prompt)

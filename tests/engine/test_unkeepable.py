@@ -15,7 +15,7 @@ from bough.core import events as e
 from bough.core.errors import SnapshotRefused
 from bough.core.messages import Prompt, Result
 from bough.testing import Fuse, ScriptedModel, call
-from bough.testing.fuse import Blown
+from bough.testing.fuse import FuseBlown
 from bough.views.run_view import Outcome
 from tests.harness import CHECK, FIXED, begin, journal_of, make_project, resume, run_to_end
 from tests.sampling import in_turn
@@ -57,7 +57,7 @@ def test_a_crash_with_such_files_is_recovered_from(tmp_path: Path, command: str)
     """The checkout is recreated if it cannot be read, without the huge files."""
     project = make_project(tmp_path / "p")
     script = [call("bash", command=command), FIX, DONE]
-    with pytest.raises(Blown):
+    with pytest.raises(FuseBlown):
         asyncio.run(begin(project, ScriptedModel(script), fuse=Blowing("after tool bash")))
     again = ScriptedModel(lambda prompt: DONE if wrote(prompt) else FIX)
     assert asyncio.run(resume(project, again)).status == "completed"
@@ -72,7 +72,7 @@ class Blowing(Fuse):
 
     def pass_by(self, name: str) -> None:
         if name == self.point:
-            raise Blown(name)
+            raise FuseBlown(name)
 
 
 def wrote(prompt: Prompt) -> bool:

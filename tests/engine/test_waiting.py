@@ -13,7 +13,7 @@ from bough.adapters.models.pace import Pace
 from bough.app import RunObserver
 from bough.core import events as e
 from bough.core.conversation.persistent_list import PersistentList
-from bough.core.errors import Exhausted, Refused, TransientError
+from bough.core.errors import QuotaExhausted, RequestRefused, TransientError
 from bough.core.messages import Answer, Prompt
 from bough.core.planning.plan import build_goal_step
 from bough.interfaces.cli.execution import JsonDisplay, retry_on_quota
@@ -59,7 +59,7 @@ def test_only_the_first_connection_counts() -> None:
         await model.ask(prompt, lambda text: None)
 
     async def work() -> None:
-        with pytest.raises(Refused, match="Nothing answers"):
+        with pytest.raises(RequestRefused, match="Nothing answers"):
             await ask(paced(refused_connection()))
         for sign_of_life in (DONE, TransientError("503")):
             model = paced(sign_of_life, refused_connection())
@@ -81,7 +81,7 @@ def test_a_quota_names_its_end(header: str) -> None:
     until = int(time.time()) + 18_000
     values = {"retry-after": 18_000, "anthropic-ratelimit-unified-reset": until, "x-ratelimit-reset": until * 1000}
     error = explain_status(AT, 429, {header: str(values[header])}, b'{"error": {"message": "usage limit"}}')
-    assert isinstance(error, Exhausted) and "usage limit" in str(error)
+    assert isinstance(error, QuotaExhausted) and "usage limit" in str(error)
     assert error.until == pytest.approx(until, abs=60)
     soon = explain_status(AT, 429, {"retry-after": "30"}, b"")
     assert isinstance(soon, TransientError) and soon.retry_after == 30
@@ -93,14 +93,14 @@ def test_a_run_without_quota_waits_and_resumes_on_its_own(tmp_path: Path) -> Non
     project = make_project(tmp_path / "p")
     until = time.time() + 3600
     parked, journal = run_to_end(
-        project, [FIX, Exhausted("The quota is used up.", until)], choices=app.Choices(flat=True)
+        project, [FIX, QuotaExhausted("The quota is used up.", until)], choices=app.Choices(flat=True)
     )
     assert (parked.status, parked.exit_status, parked.until) == ("quota", 7, until)
     assert journal.of(e.RunHalted)[-1].until == until
 
     async def work() -> None:
         choices = app.Choices(
-            model=ScriptedModel([FIX, Exhausted("The quota is used up.", time.time() + 0.2), DONE]),
+            model=ScriptedModel([FIX, QuotaExhausted("The quota is used up.", time.time() + 0.2), DONE]),
             flat=True,
             wait_for_quota=True,
         )

@@ -9,7 +9,7 @@ from typing import Any
 import bough
 from bough.app.workflow_files import plan_of
 from bough.core import events as e
-from bough.core.messages import Answer, Prompt, Said
+from bough.core.messages import Answer, Prompt, UserMessage
 from bough.core.planning.plan import Plan
 from bough.testing import ScriptedModel, call
 from tests.harness import Journal, by_progress, git, journal_of
@@ -51,12 +51,12 @@ def by_task(scripts: Mapping[str, Script], default: Answer | None = None) -> Scr
 def told(model: ScriptedModel, key: str) -> str:
     """What the first prompt said whose key begins so."""
     first = next(prompt.messages[0] for prompt in model.prompts if prompt.key.startswith(key))
-    assert isinstance(first, Said)
+    assert isinstance(first, UserMessage)
     return first.text
 
 
 @dataclass
-class Carried:
+class WorkflowRun:
     outcome: bough.Outcome
     journal: Journal
     folder: Path
@@ -96,13 +96,13 @@ def plan(folder: Path, toml: str, **inputs: str) -> Plan:
         file.unlink()
 
 
-def carried(folder: Path, what: Plan | str, model: ScriptedModel, **chosen: Any) -> Carried:
+def carried(folder: Path, what: Plan | str, model: ScriptedModel, **chosen: Any) -> WorkflowRun:
     """A whole run, as a program would make it."""
     written = plan(folder, what) if isinstance(what, str) else what
     outcome = asyncio.run(bough.run(written, dir=folder, model=model, **chosen))
-    return Carried(outcome, asyncio.run(journal_of(folder, outcome.run)), folder)
+    return WorkflowRun(outcome, asyncio.run(journal_of(folder, outcome.run)), folder)
 
 
-def resumed(folder: Path, model: ScriptedModel, **chosen: Any) -> Carried:
+def resumed(folder: Path, model: ScriptedModel, **chosen: Any) -> WorkflowRun:
     outcome = asyncio.run(bough.resume(dir=folder, model=model, **chosen))
-    return Carried(outcome, asyncio.run(journal_of(folder, outcome.run)), folder)
+    return WorkflowRun(outcome, asyncio.run(journal_of(folder, outcome.run)), folder)

@@ -12,7 +12,7 @@ from bough.core.messages import Answer
 from bough.core.planning.plan import count_leaves
 from bough.core.workflow.loading import load
 from bough.testing import ScriptedModel, call, say
-from tests.engine.workflow_runs import Carried, Script, by_task, carried, done, finding, repository, review, told
+from tests.engine.workflow_runs import Script, WorkflowRun, by_task, carried, done, finding, repository, review, told
 from tests.examples import vi
 from tests.sampling import in_turn, long
 from tests.shipped import AGENT_ONLY
@@ -36,7 +36,7 @@ def writes(files: dict[str, str], summary: str) -> list[Answer]:
     return [*(call("write", path=path, content=text) for path, text in files.items()), done(summary)]
 
 
-def example(folder: Path, name: str, model: ScriptedModel, **inputs: str) -> Carried:
+def example(folder: Path, name: str, model: ScriptedModel, **inputs: str) -> WorkflowRun:
     run = carried(folder, plan_of(EXAMPLES / f"{name}.toml", folder, inputs), model)
     assert run.outcome.completed, run.outcome.summary
     return run

@@ -2,12 +2,12 @@
 
 from bough.core import events as e
 from bough.core.acceptance.judge_ruling import Ruling
-from bough.core.acceptance.probes import Probe, Probed
+from bough.core.acceptance.probes import Probe, ProbeResult
 from bough.core.acceptance.requirements import Requirement
 from bough.core.budget.limits import Limits, Spend
 from bough.core.planning.plan import Plan, Step
 from bough.core.rules import AcceptanceRules, Rules
-from bough.core.tree.task_state import Inherited, State
+from bough.core.tree.task_state import Inheritance, State
 
 ONE = Requirement(1, "`argmax` returns the first of equal maxima.", 0, 43)
 TWO = Requirement(2, "It raises ValueError on an empty list.", step="raise")
@@ -39,7 +39,7 @@ ACCEPTANCE: list[tuple[str, e.AnyEvent]] = [
             "1" * 40,
             Limits(rounds=18),
             RULES,
-            inherited=Inherited(
+            inherited=Inheritance(
                 ("goal: argmax",),
                 requirements=(ONE,),
                 conventions=("errors are ValueError",),
@@ -50,7 +50,7 @@ ACCEPTANCE: list[tuple[str, e.AnyEvent]] = [
     ("pick", e.StateChanged(State.IN_PROGRESS, "work begins")),
     ("pick", e.Examined("examiner", (PROBE,), ("the docs are thin",), ("it is fast (nothing asks for it)",))),
     ("pick", e.ProbesStarted("2" * 40, (PROBE.name,))),
-    ("pick", e.ProbesFinished("2" * 40, (Probed(PROBE.name, "failed", "assert 1 == 0"),), 0.5)),
+    ("pick", e.ProbesFinished("2" * 40, (ProbeResult(PROBE.name, "failed", "assert 1 == 0"),), 0.5)),
     ("pick", e.ProbeContested(PROBE.name, "the goal leaves it open")),
     ("pick", e.ProbeRuled(PROBE.name, Ruling(True, "the first of equal maxima", "it says so"))),
     ("pick", e.StateChanged(State.BLOCKED, "it stays so")),

@@ -1,7 +1,7 @@
 """The events of `v2-earned.sql`: a goal that has to show its difference, a message, a person who accepts."""
 
 from bough.core import events as e
-from bough.core.acceptance.probes import Probe, Probed
+from bough.core.acceptance.probes import Probe, ProbeResult
 from bough.core.acceptance.requirements import Requirement
 from bough.core.acceptance.verdict import Difference, RequirementProof
 from bough.core.budget.limits import Limits
@@ -28,7 +28,7 @@ EARNED: list[tuple[str, e.AnyEvent]] = [
     ("goal", e.RequirementRestored(1, "anna", 9)),
     ("goal", e.MergeStarted("inlines")),
     ("goal", e.Examined("examiner", (CASE,), kinds={2: "document"})),
-    ("goal", e.ProbesFinished("2" * 40, (Probed(CASE.name, "passed"),), 0.5, (Probed(CASE.name, "failed"),))),
+    ("goal", e.ProbesFinished("2" * 40, (ProbeResult(CASE.name, "passed"),), 0.5, (ProbeResult(CASE.name, "failed"),))),
     ("goal", e.DifferenceSeen("2" * 40, Difference(True, True, True, True, ("test_new",)), 0.2)),
     ("goal", e.EvidenceJudged((RequirementProof(1, "probe", (CASE.name,)), RequirementProof(2, "document")), (3,))),
     ("", e.RunFinished("not_proven", "nothing shows 3")),

@@ -3,7 +3,7 @@
 from bough.core import events as e
 from bough.core.acceptance.verdict import Verdict
 from bough.core.budget.limits import Limits, Spend
-from bough.core.merge.conflict_hunks import Merge, Needed
+from bough.core.merge.conflict_hunks import Merge, StepCheck
 from bough.core.planning.plan import Plan, Step
 from bough.core.rules import Rules
 from bough.core.tree.task_state import State
@@ -17,7 +17,7 @@ MERGE = Merge(
     "2" * 40,
     "3" * 40,
     "4" * 40,
-    (Needed(Step("b", test_command="pytest -q"), "b", "c" * 64), Needed(Step("a", test_file="test_a.py"), "a")),
+    (StepCheck(Step("b", test_command="pytest -q"), "b", "c" * 64), StepCheck(Step("a", test_file="test_a.py"), "a")),
 )
 
 MERGED: list[tuple[str, e.AnyEvent]] = [

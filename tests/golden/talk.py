@@ -5,7 +5,7 @@ from bough.core.acceptance.requirements import Requirement
 from bough.core.budget.limits import Limits
 from bough.core.planning.plan import Plan, Step
 from bough.core.rules import Rules
-from bough.core.tree.task_state import Inherited
+from bough.core.tree.task_state import Inheritance
 
 STEP = Step("goal", "Fix it.")
 MODELS = {"main": "openai:some-model"}
@@ -23,7 +23,7 @@ TALK: list[tuple[str, e.AnyEvent]] = [
             ask_later=True,
             continues="sand-hare",
             origin="b" * 40,
-            inherited=Inherited(above=("a follow-up",), results=("sand-hare: done",)),
+            inherited=Inheritance(above=("a follow-up",), results=("sand-hare: done",)),
         ),
     ),
     ("goal", e.TaskCreated(STEP, "a" * 40, Limits(rounds=40), Rules(), heard=1)),

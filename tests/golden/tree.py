@@ -8,7 +8,7 @@ from bough.core.messages import Usage
 from bough.core.planning.plan import Plan, PlanningRules, Step
 from bough.core.rules import Rules
 from bough.core.stuck.signals import Signal, StuckRules
-from bough.core.tree.task_state import Inherited, State
+from bough.core.tree.task_state import Inheritance, State
 
 STEP = Step(
     "parse",
@@ -50,7 +50,7 @@ TREE: list[tuple[str, e.AnyEvent]] = [
     (
         "lex",
         e.TaskCreated(
-            LEX, "1" * 40, Limits(rounds=18), RULES, inherited=Inherited(("goal: A calculator.",), (), ("no regex",))
+            LEX, "1" * 40, Limits(rounds=18), RULES, inherited=Inheritance(("goal: A calculator.",), (), ("no regex",))
         ),
     ),
     ("lex", e.StateChanged(State.IN_PROGRESS, "work begins")),

@@ -5,7 +5,7 @@ from bough.core.acceptance.verdict import AllowedChange, Disagreement, Remark, V
 from bough.core.budget.limits import Limits
 from bough.core.planning.plan import Plan, Step
 from bough.core.rules import CheckRules, Rules
-from bough.core.tree.task_state import Inherited, State
+from bough.core.tree.task_state import Inheritance, State
 
 GOAL = Step("goal", "Round half up.", test_command="pytest -q")
 LIMITS = Limits(rounds=60)
@@ -39,7 +39,7 @@ PASSED = Verdict("passed", "the check passed (tests: 2 passed), and original tes
 
 RULED: list[tuple[str, e.AnyEvent]] = [
     ("", e.RunStarted(Plan(GOAL), "1" * 40, "", {"main": "m"}, LIMITS, RULES, "0.1.0")),
-    ("goal", e.TaskCreated(GOAL, "1" * 40, LIMITS, RULES, inherited=Inherited(allowed=(ALLOWED,)))),
+    ("goal", e.TaskCreated(GOAL, "1" * 40, LIMITS, RULES, inherited=Inheritance(allowed=(ALLOWED,)))),
     ("goal", e.StateChanged(State.IN_PROGRESS, "work begins")),
     ("goal", e.AttemptStarted("builder", "main", "You are an agent.", "Round half up.")),
     ("goal", e.Disputed("test_r.py::test_half", "The request says half up.")),

@@ -17,7 +17,7 @@ from bough.core.events import (
 )
 from bough.core.planning.plan import Condition, Exits, Machine, Plan, Retry, Step, Transition
 from bough.core.rules import Rules
-from bough.core.tree.task_state import Inherited, State, Subject
+from bough.core.tree.task_state import Inheritance, State, Subject
 
 LOOP = Step(
     "loop",
@@ -55,7 +55,7 @@ WORKFLOW: list[tuple[str, AnyEvent]] = [
             "c" * 40,
             Limits(9),
             Rules(),
-            inherited=Inherited(above=("goal: A loop.",), decisions=("quietly",), loop=True),
+            inherited=Inheritance(above=("goal: A loop.",), decisions=("quietly",), loop=True),
             key="d" * 64,
             subject=Subject("a" * 40, ("make: the check passed",), "1. `a.py` (low): odd"),
         ),

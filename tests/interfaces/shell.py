@@ -39,7 +39,7 @@ def environment(**more: str) -> dict[str, str]:
 
 
 @dataclass(frozen=True)
-class Said:
+class CommandOutput:
     """What a command printed and how it ended."""
 
     status: int
@@ -55,13 +55,13 @@ class Said:
         return [json.loads(line) for line in self.out.splitlines()]
 
 
-def bough(folder: Path, *args: str, stdin: str = "", **env: str) -> Said:
+def bough(folder: Path, *args: str, stdin: str = "", **env: str) -> CommandOutput:
     status, out, err = zygote.run("bough", *args, cwd=folder, env=environment(**env), stdin=stdin)
     assert "Traceback" not in err, err
-    return Said(status, out, err)
+    return CommandOutput(status, out, err)
 
 
-def here(folder: Path, capsys: pytest.CaptureFixture[str], *args: str) -> Said:
+def here(folder: Path, capsys: pytest.CaptureFixture[str], *args: str) -> CommandOutput:
     """The same within this process, which is quicker: for what ends before anything is started."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
@@ -69,7 +69,7 @@ def here(folder: Path, capsys: pytest.CaptureFixture[str], *args: str) -> Said:
             patch.delenv(name)
         status = run_command_line(args)
     out, err = capsys.readouterr()
-    return Said(status, out, err)
+    return CommandOutput(status, out, err)
 
 
 @contextmanager
@@ -93,10 +93,10 @@ def live(folder: Path, *args: str) -> Iterator[subprocess.Popen[str]]:
             pipe.close()
 
 
-def ended(process: subprocess.Popen[str]) -> Said:
+def ended(process: subprocess.Popen[str]) -> CommandOutput:
     out, err = process.communicate(timeout=240)
     assert "Traceback" not in err, err
-    return Said(process.returncode, out, err)
+    return CommandOutput(process.returncode, out, err)
 
 
 def until(condition: Callable[[], Any], seconds: float = 240.0) -> Any:

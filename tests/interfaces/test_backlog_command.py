@@ -18,7 +18,7 @@ from bough.interfaces.cli.backlog_run import parse_until
 from bough.services.backlog import load_backlog
 from tests.harness import git, make_project
 from tests.interfaces import shell
-from tests.interfaces.shell import Said, bough, ended, environment, here, live, until
+from tests.interfaces.shell import CommandOutput, bough, ended, environment, here, live, until
 from tests.postgres import new_schema
 from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
@@ -44,7 +44,7 @@ def project(tmp_path: Path) -> Path:
     return folder
 
 
-def say(folder: Path, capsys: pytest.CaptureFixture[str], *args: str) -> Said:
+def say(folder: Path, capsys: pytest.CaptureFixture[str], *args: str) -> CommandOutput:
     return here(folder, capsys, "backlog", *args)
 
 

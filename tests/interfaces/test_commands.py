@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.harness import CALC, CHECK, FIXED, git, make_project
-from tests.interfaces.shell import BOUGH, Said, act, botch, bough, environment, here, repair, run_args
+from tests.interfaces.shell import BOUGH, CommandOutput, act, botch, bough, environment, here, repair, run_args
 from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 from tests.wire import WireModel
@@ -18,37 +18,39 @@ pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agen
 
 
 @dataclass(frozen=True)
-class Done:
+class FinishedRun:
     """A project with a finished run."""
 
     folder: Path
     name: str
-    said: Said
+    said: CommandOutput
 
 
 @pytest.fixture(scope="module")
-def completed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Done]:
+def completed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FinishedRun]:
     folder = make_project(tmp_path_factory.mktemp("completed") / "ein Projekt")
     with WireModel(repair()) as wire:
         said = bough(folder, *run_args(wire.base_url, check=CHECK))
-    yield Done(folder, said.out.split()[0], said)
+    yield FinishedRun(folder, said.out.split()[0], said)
 
 
 @pytest.fixture
-def own(completed: Done, tmp_path: Path) -> Done:
+def own(completed: FinishedRun, tmp_path: Path) -> FinishedRun:
     """A copy of it, to change."""
-    return Done(shutil.copytree(completed.folder, tmp_path / "copy", symlinks=True), completed.name, completed.said)
+    return FinishedRun(
+        shutil.copytree(completed.folder, tmp_path / "copy", symlinks=True), completed.name, completed.said
+    )
 
 
 @pytest.fixture(scope="module")
-def failed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Done]:
+def failed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FinishedRun]:
     folder = make_project(tmp_path_factory.mktemp("failed"), repository=False)
     with WireModel(botch()) as wire:
         said = bough(folder, *run_args(wire.base_url, check=CHECK), "--max-depth", "0", "--protocol", "tools")
-    yield Done(folder, said.out.split()[0], said)
+    yield FinishedRun(folder, said.out.split()[0], said)
 
 
-def test_run_says_what_it_will_do_what_it_does_and_how_it_ended(completed: Done) -> None:
+def test_run_says_what_it_will_do_what_it_does_and_how_it_ended(completed: FinishedRun) -> None:
     said, out = completed.said, completed.said.out
     assert (said.status, said.err) == (0, "")
     assert "\x1b" not in out
@@ -72,14 +74,14 @@ def test_run_says_what_it_will_do_what_it_does_and_how_it_ended(completed: Done)
 
 
 @in_turn
-def test_a_failed_run_says_what_was_tried(failed: Done) -> None:
+def test_a_failed_run_says_what_was_tried(failed: FinishedRun) -> None:
     assert failed.said.status == 3
     assert "✘ failed" in failed.said.out
     assert "the check still fails after 3 repairs" in failed.said.out
     assert f"bough apply {failed.name} --partial" in failed.said.out
 
 
-def test_runs(completed: Done) -> None:
+def test_runs(completed: FinishedRun) -> None:
     heading, row = bough(completed.folder, "runs").out.splitlines()
     assert heading.split() == ["run", "status", "rounds", "cost", "took", "started", "goal"]
     assert row.startswith(completed.name) and "completed" in row and "4/40" in row and row.endswith("Make add add.")
@@ -95,7 +97,7 @@ def test_runs_where_there_are_none(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [], "looking leaves nothing behind"
 
 
-def test_show(completed: Done) -> None:
+def test_show(completed: FinishedRun) -> None:
     out = bough(completed.folder, "show").out
     assert out.startswith(f"{completed.name}  ✔ completed  Make add add.")
     assert "✔ goal  completed    4/40  passed" in out
@@ -106,14 +108,14 @@ def test_show(completed: Done) -> None:
     assert task["files"] == ["calc.py"]
 
 
-def test_show_from_a_folder_inside_and_from_elsewhere(completed: Done, tmp_path: Path) -> None:
+def test_show_from_a_folder_inside_and_from_elsewhere(completed: FinishedRun, tmp_path: Path) -> None:
     inside = completed.folder / "deeper"
     inside.mkdir(exist_ok=True)
     assert completed.name in bough(inside, "show").out
     assert completed.name in bough(tmp_path, "show", "--dir", str(completed.folder)).out
 
 
-def test_status(completed: Done, failed: Done) -> None:
+def test_status(completed: FinishedRun, failed: FinishedRun) -> None:
     out = bough(completed.folder, "status").out
     for part in ("state    ✔ completed", "attempt  1 (builder)", "rounds   4 of 40", "check    passed: " + CHECK):
         assert part in out, out
@@ -125,7 +127,7 @@ def test_status(completed: Done, failed: Done) -> None:
     assert "check    failed: " in out and "AssertionError: -1 != 5" in out and "4 (bug hunter, repair 3)" in out
 
 
-def test_log(completed: Done) -> None:
+def test_log(completed: FinishedRun) -> None:
     lines = bough(completed.folder, "log").out.splitlines()
     assert lines[0].endswith("run started: Make add add.")
     assert any("edit calc.py: done" in line for line in lines)
@@ -139,7 +141,7 @@ def test_log(completed: Done) -> None:
     assert {event["task"] for event in only} == {"goal"} and len(only) == len(events) - 4
 
 
-def test_the_conversation(completed: Done) -> None:
+def test_the_conversation(completed: FinishedRun) -> None:
     out = bough(completed.folder, "log", "--rounds").out
     for part in (
         "with this prompt:",
@@ -153,23 +155,23 @@ def test_the_conversation(completed: Done) -> None:
     assert bough(completed.folder, "log", "--rounds", "--json").status == 2
 
 
-def test_following_a_finished_run_ends(completed: Done) -> None:
+def test_following_a_finished_run_ends(completed: FinishedRun) -> None:
     assert bough(completed.folder, "log", "--follow").out == bough(completed.folder, "log").out
 
 
-def test_diff(completed: Done) -> None:
+def test_diff(completed: FinishedRun) -> None:
     out = bough(completed.folder, "diff").out
     assert "-    return a - b\n+    return a + b\n" in out
     assert "1 file changed" in bough(completed.folder, "diff", "latest", "--stat").out
 
 
-def test_a_diff_is_a_patch(own: Done) -> None:
+def test_a_diff_is_a_patch(own: FinishedRun) -> None:
     (own.folder / "the.patch").write_text(bough(own.folder, "diff").out)
     git(own.folder, "apply", "the.patch")
     assert (own.folder / "calc.py").read_text() == FIXED
 
 
-def test_apply(own: Done) -> None:
+def test_apply(own: FinishedRun) -> None:
     said = bough(own.folder, "apply")
     assert said.status == 0 and "1 file" in said.out and "calc.py  changed" in said.out
     assert (own.folder / "calc.py").read_text() == FIXED
@@ -182,14 +184,14 @@ def test_apply(own: Done) -> None:
     assert bough(own.folder, "apply", "--json").json["files"] == [{"kind": "M", "path": "calc.py"}]
 
 
-def test_apply_refuses_to_overwrite(own: Done) -> None:
+def test_apply_refuses_to_overwrite(own: FinishedRun) -> None:
     (own.folder / "calc.py").write_text("# mine\n")
     said = bough(own.folder, "apply")
     assert said.status == 2 and said.err.startswith("bough: ") and "calc.py" in said.err
     assert (own.folder / "calc.py").read_text() == "# mine\n"
 
 
-def test_only_a_completed_run_is_applied_unless_one_insists(failed: Done, tmp_path: Path) -> None:
+def test_only_a_completed_run_is_applied_unless_one_insists(failed: FinishedRun, tmp_path: Path) -> None:
     folder = shutil.copytree(failed.folder, tmp_path / "copy", symlinks=True)
     said = bough(folder, "apply")
     assert said.status == 2 and "not completed" in said.err and "--partial" in said.err
@@ -200,7 +202,7 @@ def test_only_a_completed_run_is_applied_unless_one_insists(failed: Done, tmp_pa
 
 
 @in_turn
-def test_rewind_lists_its_points_and_goes_back_to_one(own: Done) -> None:
+def test_rewind_lists_its_points_and_goes_back_to_one(own: FinishedRun) -> None:
     out = bough(own.folder, "rewind").out
     assert "round 0" in out and "before its first round" in out
     assert "round 2" in out and "edit calc.py" in out and f"bough rewind {own.name} --to POINT" in out
@@ -226,7 +228,7 @@ def test_rewind_lists_its_points_and_goes_back_to_one(own: Done) -> None:
     assert (own.folder / "calc.py").read_text() == FIXED
 
 
-def test_stopping_what_is_not_running(completed: Done) -> None:
+def test_stopping_what_is_not_running(completed: FinishedRun) -> None:
     said = bough(completed.folder, "stop")
     assert said.status == 0 and "is not running" in said.out and "completed" in said.out
     assert bough(completed.folder, "stop", "--json").json["asked"] is None
@@ -255,7 +257,7 @@ def test_stopping_what_is_not_running(completed: Done) -> None:
     ],
 )
 def test_wrong_usage_is_one_sentence_and_status_2(
-    completed: Done, capsys: pytest.CaptureFixture[str], args: tuple[str, ...], part: str
+    completed: FinishedRun, capsys: pytest.CaptureFixture[str], args: tuple[str, ...], part: str
 ) -> None:
     said = here(completed.folder, capsys, *args)
     assert (said.status, said.out) == (2, ""), said
@@ -281,7 +283,7 @@ def test_nothing_to_look_at(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 
 
 @in_turn
-def test_doctor(completed: Done, tmp_path: Path) -> None:
+def test_doctor(completed: FinishedRun, tmp_path: Path) -> None:
     key = "sk-this-must-not-be-shown-0123456789"
     with WireModel(models=["test"]) as wire:
         said = bough(
@@ -300,7 +302,7 @@ def test_doctor(completed: Done, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_closed_pipe_is_not_an_error(completed: Done) -> None:
+def test_a_closed_pipe_is_not_an_error(completed: FinishedRun) -> None:
     command = f"{' '.join(BOUGH)} log --rounds; echo $? >&2"
     done = subprocess.run(
         ["bash", "-c", f"{{ {command}; }} | true"],
@@ -312,7 +314,7 @@ def test_a_closed_pipe_is_not_an_error(completed: Done) -> None:
     assert done.stderr == "0\n"
 
 
-def test_settings_that_are_wrong_are_named(completed: Done) -> None:
+def test_settings_that_are_wrong_are_named(completed: FinishedRun) -> None:
     said = bough(completed.folder, "diff", BOUGH_NONSENSE="1")
     assert said.status == 2 and "BOUGH_NONSENSE" in said.err and said.err.count("\n") == 1
 

@@ -13,7 +13,7 @@ import pytest
 
 from bough.adapters.models.recording import read_recording
 from bough.services.demo import DEMOS, find
-from tests.interfaces.shell import Said, bough, environment, here
+from tests.interfaces.shell import CommandOutput, bough, environment, here
 from tests.sampling import in_turn, long
 from tests.shipped import AGENT_ONLY
 
@@ -33,7 +33,7 @@ def folder() -> Iterator[Path]:
         yield Path(made)
 
 
-def demo(folder: Path, *args: str) -> Said:
+def demo(folder: Path, *args: str) -> CommandOutput:
     """Whatever a person has set for their own work does not hold in a demo."""
     done = subprocess.run(
         [sys.executable, "-c", AT_ONCE, "--traceback", "demo", *args, "--dir", str(folder / "demo")],
@@ -44,7 +44,7 @@ def demo(folder: Path, *args: str) -> Said:
         text=True,
     )
     assert "Traceback" not in done.stderr, done.stderr
-    return Said(done.returncode, done.stdout, done.stderr)
+    return CommandOutput(done.returncode, done.stdout, done.stderr)
 
 
 def of(events: list[dict[str, Any]], kind: str, task: str | None = None) -> list[dict[str, Any]]:

@@ -31,7 +31,7 @@ from bough.services.permission_store import Permissions
 from bough.services.permissions import OPENING, list_refused, list_wants
 from bough.testing import ScriptedModel, call
 from tests.harness import make_project
-from tests.interfaces.shell import Said, bough
+from tests.interfaces.shell import CommandOutput, bough
 from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 
@@ -126,7 +126,7 @@ def planted(tmp_path: Path, attacker: Listener, monkeypatch: pytest.MonkeyPatch)
     return folder
 
 
-def type_as_victim(folder: Path, *args: str, stdin: str = "") -> Said:
+def type_as_victim(folder: Path, *args: str, stdin: str = "") -> CommandOutput:
     given = {"OPENAI_API_KEY": KEY, "BOUGH_MODELS_MAIN": MODEL, "OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
     state = str(folder.parent / "state")
     return bough(folder, *args, stdin=stdin, **given, BOUGH_LIMITS_MAX_TRANSPORT_FAILURES="1", XDG_STATE_HOME=state)

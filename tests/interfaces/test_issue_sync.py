@@ -10,7 +10,7 @@ import pytest
 from bough.core import events as e
 from bough.core.backlog.entry import GoalReport
 from tests.harness import make_project
-from tests.interfaces.shell import Said, bough, live, until
+from tests.interfaces.shell import CommandOutput, bough, live, until
 from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 from tests.web import journals
@@ -80,7 +80,7 @@ class Tracker:
     def sync(self, *options: str) -> Any:
         return self.say("sync", "github", "--label", "bough", "--json", *options).json
 
-    def say(self, *words: str) -> Said:
+    def say(self, *words: str) -> CommandOutput:
         said = bough(self.project, "backlog", *words, **self.env)
         assert said.status == 0, said.err
         return said

@@ -154,11 +154,11 @@ def test_no_frame_is_larger_than_the_terminal() -> None:
 
 
 def test_a_closed_terminal_does_no_harm() -> None:
-    class Gone(Window):
+    class ClosedWindow(Window):
         def write(self, text: str) -> int:
             raise OSError(5, "Input/output error")
 
-    display = display_of(records(RUN, [started()]), Gone(80))
+    display = display_of(records(RUN, [started()]), ClosedWindow(80))
     display.announce([[("hello", "")]])
     display.notice("still here")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.harness import make_project
-from tests.interfaces.shell import Said, bough
+from tests.interfaces.shell import CommandOutput, bough
 from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 
@@ -41,7 +41,7 @@ class Machine:
         (self.tools / name).write_text(text)
         (self.tools / name).chmod(0o755)
 
-    def say(self, *words: str) -> Said:
+    def say(self, *words: str) -> CommandOutput:
         return bough(self.project, "backlog", *words, PATH=self.path)
 
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from tests.harness import CALC, FIXED, git, make_project
-from tests.interfaces.shell import BOUGH, Said, act, bough, environment, repair, run_args
+from tests.interfaces.shell import BOUGH, CommandOutput, act, bough, environment, repair, run_args
 from tests.sampling import in_turn, sample
 from tests.shipped import AGENT_ONLY
 from tests.wire import Hang, WireModel
 
 
-def one_sentence(said: Said, status: int, *parts: str) -> None:
+def one_sentence(said: CommandOutput, status: int, *parts: str) -> None:
     assert said.status == status, said
     last = said.err.strip().splitlines()[-1]
     assert last.startswith("bough: "), said.err

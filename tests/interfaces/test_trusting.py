@@ -50,7 +50,7 @@ def test_in_an_editor(project: Path, yes: bool) -> None:
         async def request_permission(self, **given: Any) -> Any:
             asked.append(given["tool_call"].title)
             outcome = type("Outcome", (), {"option_id": "yes" if yes else "no"})
-            return type("Said", (), {"outcome": outcome})
+            return type("Session", (), {"outcome": outcome})
 
     async def go() -> None:
         from bough.app import Choices

@@ -85,7 +85,7 @@ def ran(ann: "Person", *args: str, status: int = 0) -> str:
 
 
 @dataclass
-class Said:
+class CommandOutput:
     """What a command said."""
 
     status: int
@@ -124,10 +124,10 @@ class Person:
 
     def bough(
         self, *args: str, stdin: str = "", status: int | None = None, env: Mapping[str, str] | None = None
-    ) -> Said:
+    ) -> CommandOutput:
         """The command, to its end: a process of its own that does not load bough again, which would take a third of a
         journey's time, as are those under way and at a terminal."""
-        said = Said(
+        said = CommandOutput(
             *zygote.run("bough", *args, cwd=self.project, env=self.env | dict(env or {}), stdin=stdin, waiting=True)
         )
         if status is not None:
@@ -148,7 +148,7 @@ class Person:
         self.started.append(process)
         return process
 
-    def terminal(self, *args: str, answers: Mapping[str, str], kind: str = "dumb") -> Said:
+    def terminal(self, *args: str, answers: Mapping[str, str], kind: str = "dumb") -> CommandOutput:
         """The command at a terminal, where the person types an answer once they see a question.
         It has 80 columns, to which lines are cut unless its kind is `dumb`."""
         master, slave = pty.openpty()
@@ -175,19 +175,19 @@ class Person:
         status = process.wait(PATIENCE)
         os.close(master)
         assert not left, (left, seen.decode(errors="replace")[-3000:])
-        return Said(status, seen.decode(errors="replace"), "")
+        return CommandOutput(status, seen.decode(errors="replace"), "")
 
     def kill(self, process: subprocess.Popen[str]) -> None:
         """`kill -9`."""
         process.send_signal(signal.SIGKILL)
         process.communicate(timeout=PATIENCE)
 
-    def end(self, process: subprocess.Popen[str]) -> Said:
+    def end(self, process: subprocess.Popen[str]) -> CommandOutput:
         """How it ended by itself, and what it said."""
         out, _ = process.communicate(timeout=PATIENCE)
-        return Said(process.returncode, out, "")
+        return CommandOutput(process.returncode, out, "")
 
-    def python(self, source: str) -> Said:
+    def python(self, source: str) -> CommandOutput:
         """A program of the person's own that imports bough."""
         done = subprocess.run(
             [sys.executable, "-c", source],
@@ -198,7 +198,7 @@ class Person:
             timeout=PATIENCE,
             check=False,
         )
-        return Said(done.returncode, done.stdout, done.stderr)
+        return CommandOutput(done.returncode, done.stdout, done.stderr)
 
     def git(self, *args: str) -> str:
         return subprocess.run(

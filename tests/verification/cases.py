@@ -281,7 +281,7 @@ class _Limit(Struct, forbid_unknown_fields=True):
     cases: list[str]
 
 
-class _Known(Struct, forbid_unknown_fields=True):
+class _Limits(Struct, forbid_unknown_fields=True):
     limit: list[_Limit] = []
     """Sabotage that is not stopped."""
     trick: list[_Limit] = []
@@ -296,7 +296,7 @@ NEUTRALS = {
     "node": "node -p 'Number(require(\"./calc.js\").add(2, 3))'",
 }
 """What an honest examiner runs where a case says nothing of its own."""
-KNOWN = msgspec.toml.decode((Path(__file__).parent / "known_limits.toml").read_bytes(), type=_Known)
+KNOWN = msgspec.toml.decode((Path(__file__).parent / "known_limits.toml").read_bytes(), type=_Limits)
 LIMITS = {case: limit.reason for limit in KNOWN.limit for case in limit.cases}
 TRICKS = {case: limit.reason for limit in KNOWN.trick for case in limit.cases}
 ASKED = {case: limit.reason for limit in KNOWN.asked for case in limit.cases}

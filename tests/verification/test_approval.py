@@ -11,7 +11,7 @@ import pytest
 
 from bough.core.messages import Answer
 from tests.harness import allow_settings
-from tests.interfaces.shell import Said, act, bough, run_args
+from tests.interfaces.shell import CommandOutput, act, bough, run_args
 from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 from tests.verification.cases import PYTEST, python_on_path
@@ -96,11 +96,11 @@ QUOTED = act("rule", reason="It says half up.", demanded=True, quote="rounded ha
 INVENTED = act("rule", reason="It says so.", demanded=True, quote="change all the tests you like")
 
 
-def started(place: Path, wire: WireModel, *more: str, check: str = "python3 -m unittest -q") -> Said:
+def started(place: Path, wire: WireModel, *more: str, check: str = "python3 -m unittest -q") -> CommandOutput:
     return bough(place, *run_args(wire.base_url, "--json", *more, check=check, goal=GOAL))
 
 
-def of(said: Said, kind: str) -> list[dict[str, Any]]:
+def of(said: CommandOutput, kind: str) -> list[dict[str, Any]]:
     return [line["event"] for line in said.events if line["event"]["event"] == kind]
 
 

@@ -14,7 +14,7 @@ from bough.adapters.verifiers import check_runner
 from bough.adapters.workspaces import checkout, checkout_watch, file_index
 from bough.adapters.workspaces.git import GitWorkspaces
 from bough.core import events as e
-from bough.ports import Finished, Workspace
+from bough.ports import CommandResult, Workspace
 from tests.engine.parallel_runs import Agents, both, run_to_end, step
 from tests.harness import by_progress
 from tests.sampling import in_turn
@@ -52,7 +52,7 @@ class Commands:
         asked = asyncio.Event()
         run = ProcessSandbox.run
 
-        async def counted(sandbox: Any, argv: Sequence[str], *, workspace: Workspace, **more: Any) -> Finished:
+        async def counted(sandbox: Any, argv: Sequence[str], *, workspace: Workspace, **more: Any) -> CommandResult:
             assert "baseline" in workspace.root.name, "no check runs where an agent works"
             texts = (f"{path.name}: {path.read_text()}" for path in sorted(workspace.root.glob("*.py")))
             command = re.sub(r" --junit\S+.*", "", " ".join(argv))

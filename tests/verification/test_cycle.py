@@ -19,7 +19,7 @@ from bough.core.planning.plan import Step
 from bough.core.tree.task_state import State
 from bough.testing import ScriptedModel, call
 from tests.harness import Journal
-from tests.interfaces.shell import Said, act, botch, bough, run_args
+from tests.interfaces.shell import CommandOutput, act, botch, bough, run_args
 from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 from tests.verification.cases import (
@@ -52,7 +52,7 @@ CHECK = UNITTEST
 FULL_CYCLE = ["in_progress", "testing", "test_failed", "in_progress", "testing", "completed"]
 
 
-def states(said: Said, task: str = "goal") -> list[str]:
+def states(said: CommandOutput, task: str = "goal") -> list[str]:
     """As the stream tells them."""
     changes = [
         line["event"]["to"] for line in said.events if line["task"] == task and line["event"]["event"] == "StateChanged"
@@ -61,7 +61,7 @@ def states(said: Said, task: str = "goal") -> list[str]:
     return ["pending", *changes] if created else changes
 
 
-def of(said: Said, kind: str) -> list[dict[str, Any]]:
+def of(said: CommandOutput, kind: str) -> list[dict[str, Any]]:
     return [line["event"] for line in said.events if line["event"]["event"] == kind]
 
 

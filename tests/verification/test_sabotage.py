@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bough.core import events as e
-from bough.core.acceptance.probes import Probed
+from bough.core.acceptance.probes import ProbeResult
 from bough.core.tree.task_state import State
 from tests.harness import Journal
 from tests.shipped import AGENT_ONLY
@@ -63,7 +63,7 @@ def test_nothing_but_a_check_completes(case: Case, tmp_path: Path) -> None:
         assert case.says in told(verdict), explained(outcome)
 
 
-def _list_probed(journal: Journal) -> list[Probed]:
+def _list_probed(journal: Journal) -> list[ProbeResult]:
     return [one for event in journal.of(e.ProbesFinished) for one in event.results]
 
 

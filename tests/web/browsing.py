@@ -18,7 +18,7 @@ from tests.interfaces import shell
 from tests.interfaces.shell import act
 from tests.web import journals
 from tests.web.clicks import watch
-from tests.web.serving import Served, serve
+from tests.web.serving import Server, serve
 
 CHROMIUM = shutil.which("chromium")
 try:
@@ -53,7 +53,7 @@ def browser() -> Iterator[Any]:
 
 @contextmanager
 def page_of(
-    browser: Any, served: Served, *, width: int = 1280, height: int = 800, scheme: str = "light"
+    browser: Any, served: Server, *, width: int = 1280, height: int = 800, scheme: str = "light"
 ) -> Iterator[Page]:
     """A page that has been let in, and on which no script fails."""
     context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
@@ -73,7 +73,7 @@ def page_of(
         context.close()
 
 
-def at(served: Served, *parts: str) -> str:
+def at(served: Server, *parts: str) -> str:
     return f"{served.url}/#/" + "/".join(part.replace("/", "%2F") for part in parts)
 
 
@@ -105,7 +105,7 @@ def kinds(folder: Path) -> list[str]:
 
 
 @pytest.fixture
-def shop(tmp_path: Path) -> Iterator[Served]:
+def shop(tmp_path: Path) -> Iterator[Server]:
     """Runs of every kind: under way, waiting, given up, finished."""
     from tests.web.story import write_story, write_waiting
 

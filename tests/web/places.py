@@ -18,7 +18,7 @@ from tests.harness import FIXED, QUICK_CHECK, git, make_project
 from tests.interfaces.shell import act, bough, run_args, until
 from tests.web import journals
 from tests.web.browsing import Page, at, expect
-from tests.web.serving import Served, serve
+from tests.web.serving import Server, serve
 from tests.wire import WireModel
 
 FINISHED = e.RunFinished("not_proven", "nothing shows it")
@@ -75,7 +75,7 @@ def told(root: Path, run: str) -> list[str]:
 class Place:
     """A served project with a real run of each kind that was asked for. Copies of them end as they like."""
 
-    def __init__(self, served: Served, runs: dict[str, str], mine: dict[str, str]) -> None:
+    def __init__(self, served: Server, runs: dict[str, str], mine: dict[str, str]) -> None:
         self.served, self.root, self._runs, self.mine = served, served.root, runs, mine
         self._numbers = count(1)
 

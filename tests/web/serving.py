@@ -20,7 +20,7 @@ from tests.wire import Reply
 
 
 @dataclass
-class Served:
+class Server:
     root: Path
     process: subprocess.Popen[str]
     address: str
@@ -96,7 +96,7 @@ def work_once(hurry: threading.Event) -> Callable[[dict[str, Any]], Reply]:
 
 
 @contextmanager
-def serve(root: Path, *options: str, **env: str) -> Iterator[Served]:
+def serve(root: Path, *options: str, **env: str) -> Iterator[Server]:
     mine = environment(**{"XDG_STATE_HOME": str(root / ".bough" / "state"), **env})
     words = ("serve", "--dir", str(root), *options)
     if "--until" in options:  # It ends with its parent, which has to be this process.
@@ -111,7 +111,7 @@ def serve(root: Path, *options: str, **env: str) -> Iterator[Served]:
         token = parse_qs(urlsplit(address).query)["token"][0]
         with httpx2.Client(base_url=base, timeout=240, headers={"x-bough": token}) as client:
             assert client.get(address).status_code == 200
-            yield Served(root, process, address, client)
+            yield Server(root, process, address, client)
     finally:
         process.kill()
         process.wait()

@@ -27,7 +27,7 @@ from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 from tests.web import journals
 from tests.web.browsing import shop
-from tests.web.serving import Served, serve
+from tests.web.serving import Server, serve
 
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
@@ -37,7 +37,7 @@ STATIC = Path(__file__).parents[2] / "src/bough/interfaces/web/static"
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A project with three runs: one of a hundred tasks, a hostile one, and one that grows while it is watched."""
     root = tmp_path_factory.mktemp("project")
     journals.write(root, "amber-heron", journals.large(60, 30))
@@ -47,7 +47,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         yield made
 
 
-def test_nothing_is_readable_without_the_token(served: Served) -> None:
+def test_nothing_is_readable_without_the_token(served: Server) -> None:
     for path in ("/api/runs", served.of("amber-heron"), served.live("amber-heron"), "/api/nowhere", "/api"):
         with httpx2.Client(base_url=served.url) as nobody:
             answer = nobody.get(path)
@@ -144,7 +144,7 @@ def test_a_live_run_says_what_runs_and_its_last_line(tmp_path: Path) -> None:
             assert made.get(made.of("amber-heron"))["activity"] == {}
 
 
-def test_no_right_travels_by_itself(served: Served) -> None:
+def test_no_right_travels_by_itself(served: Server) -> None:
     """A browser sends cookies to every port of a host: a server there would have ours."""
     with httpx2.Client(base_url=served.url) as somebody:
         assert "set-cookie" not in somebody.get(f"/?token={served.token}").headers
@@ -152,7 +152,7 @@ def test_no_right_travels_by_itself(served: Served) -> None:
         assert somebody.get("/api/runs", headers={"x-bough": served.token}).status_code == 200
 
 
-def test_every_answer_forbids_what_is_from_outside(served: Served) -> None:
+def test_every_answer_forbids_what_is_from_outside(served: Server) -> None:
     for path in ("/", "/app.js", "/api/runs", "/nowhere"):
         headers = served.client.get(path).headers
         policy = headers["content-security-policy"]
@@ -174,12 +174,12 @@ def test_every_answer_forbids_what_is_from_outside(served: Served) -> None:
         {"sec-fetch-site": "same-site"},
     ],
 )
-def test_another_page_cannot_read(served: Served, headers: dict[str, str]) -> None:
+def test_another_page_cannot_read(served: Server, headers: dict[str, str]) -> None:
     answer = served.client.get("/api/runs", headers=headers)
     assert answer.status_code in (403, 421) and "amber-heron" not in answer.text
 
 
-def test_another_page_cannot_post(served: Served) -> None:
+def test_another_page_cannot_post(served: Server) -> None:
     path = served.of("jade-fox", "/do/stop")
     good = {"origin": served.url}
     for changed in ({"origin": "http://127.0.0.1:1"}, {"origin": "null"}, {"x-bough": ""}, {"origin": ""}):
@@ -189,7 +189,7 @@ def test_another_page_cannot_post(served: Served) -> None:
     assert "nothing to stop" in served.client.post(path, content=b"{}", headers=good).json()["said"]
 
 
-def test_a_run_is_read_in_parts(served: Served) -> None:
+def test_a_run_is_read_in_parts(served: Server) -> None:
     first = served.get(served.of("amber-heron", "/tree?limit=20"))
     rest = served.get(served.of("amber-heron", f"/tree?from={first['next']}&limit=1000"))
     assert len(first["tasks"]) == 20 and rest["next"] is None and "order" not in rest
@@ -214,14 +214,14 @@ def test_a_run_is_read_in_parts(served: Served) -> None:
     assert before["events"][0]["kind"] == "TaskCreated" and before["events"][-1]["seq"] < last["events"][-1]["seq"]
 
 
-def test_a_run_names_its_project_wherever_it_is_sent(served: Served) -> None:
+def test_a_run_names_its_project_wherever_it_is_sent(served: Server) -> None:
     """The page's buttons post to the project's address: without it they would post to `/api/undefined/…`."""
     (listed,) = [run for run in served.get("/api/runs")["projects"][0]["runs"] if run["run"] == "jade-fox"]
     alone, streamed = served.get(served.of("jade-fox")), served.heard("jade-fox", 1)[0][1]["run"]
     assert listed["project"] == alone["project"] == streamed["project"] == served.project
 
 
-def test_long_texts_are_cut_and_can_be_had_whole(served: Served, tmp_path: Path) -> None:
+def test_long_texts_are_cut_and_can_be_had_whole(served: Server, tmp_path: Path) -> None:
     served.append("jade-fox", "group-0/module-0-0", [journals.said("x" * 50_000)])
     page = served.get(served.of("jade-fox", "/events?task=group-0/module-0-0&limit=400"))
     told = page["events"][-1]
@@ -229,7 +229,7 @@ def test_long_texts_are_cut_and_can_be_had_whole(served: Served, tmp_path: Path)
     assert len(served.get(served.of("jade-fox", f"/event/{told['seq']}"))["event"]["text"]) == 50_000
 
 
-def test_a_stream_resumes_where_it_was(served: Served) -> None:
+def test_a_stream_resumes_where_it_was(served: Server) -> None:
     """Each message is numbered like the journal; who comes back hears of what came since, and of nothing else."""
     first = served.heard("jade-fox", 1)[0]
     served.append("jade-fox", "group-0/module-0-1", [journals.said("one")])
@@ -266,7 +266,7 @@ def test_a_page_that_comes_while_another_leaves_is_kept_up_to_date(tmp_path: Pat
     asyncio.run(meet())
 
 
-def test_what_is_untrusted_is_data(served: Served) -> None:
+def test_what_is_untrusted_is_data(served: Server) -> None:
     """Nothing but JSON carries it, and no escape sequence or mark that reorders text is left in what is shown."""
     paths = ["", "/tree", "/charts", "/evidence", "/ladder", "/events?limit=400", "/stats"]
     for path in [*paths, "/task?task=%3Cb%3Ebold", "/rounds?task=%3Cb%3Ebold"]:
@@ -277,7 +277,7 @@ def test_what_is_untrusted_is_data(served: Served) -> None:
         assert "\\u001b" not in text and "\\u0007" not in text and "\u202e" not in text, path
 
 
-def test_a_run_becomes_one_file(served: Served, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+def test_a_run_becomes_one_file(served: Server, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     """The same answers that the server gives, and nothing in them can end the element that they are in."""
     assert run_command_line(["export", "ruby-owl", "--json", "--dir", str(served.root)]) == 0
     data = json.loads(capsysbinary.readouterr().out)
@@ -301,7 +301,7 @@ def test_a_run_becomes_one_file(served: Served, capsysbinary: pytest.CaptureFixt
     assert b"pass --html or --json" in capsysbinary.readouterr().err
 
 
-def test_a_plan_is_shown_changed_and_sent_back(served: Served) -> None:
+def test_a_plan_is_shown_changed_and_sent_back(served: Server) -> None:
     step = Step("write", "Write it.")
     goal, limits = Step(GOAL, "Do it.", plan_first=True), Limits()
     told: list[journals.Told] = [
@@ -324,7 +324,7 @@ def test_a_plan_is_shown_changed_and_sent_back(served: Served) -> None:
     assert ruled["event"]["by"]
 
 
-def test_a_command_that_waits_is_ruled_on(served: Served) -> None:
+def test_a_command_that_waits_is_ruled_on(served: Server) -> None:
     goal = Step(GOAL, "Push it.")
     told: list[journals.Told] = [
         ("", e.RunStarted(Plan(goal), journals.TREE, "", {"main": "m"}, Limits(), Rules(), "0")),
@@ -344,7 +344,7 @@ def test_a_command_that_waits_is_ruled_on(served: Served) -> None:
     assert (ruled["kind"], ruled["event"]["say"]) == ("CommandRuled", "Not today.")
 
 
-def test_errors_say_what_to_do(served: Served) -> None:
+def test_errors_say_what_to_do(served: Server) -> None:
     for path, status, words in (
         (served.of("no-such"), 404, "There is no run `no-such` here"),
         (served.of("jade-fox", "/task?task=nope"), 404, "has no task `nope`"),
@@ -359,7 +359,7 @@ def test_errors_say_what_to_do(served: Served) -> None:
     assert served.post("jade-fox", "explode", {}).status_code == 409
 
 
-def test_every_address_answers_what_the_types_say(served: Served, shop: Served) -> None:
+def test_every_address_answers_what_the_types_say(served: Server, shop: Server) -> None:
     """A field that is missing, has another type, or that no type names, would be a lie of the generated types."""
     assert shapes.OF_RUN.keys() - {"/live"} == routes.OF_RUN.keys()
     asked: list[tuple[Any, Any]] = []
@@ -391,7 +391,7 @@ def test_every_address_answers_what_the_types_say(served: Served, shop: Served) 
         assert json.loads(routes.encode_json(read)) == answer, f"{type} does not name all of it"
 
 
-def test_words_are_found_in_all_rounds_and_spans_name_theirs(served: Served, tmp_path: Path) -> None:
+def test_words_are_found_in_all_rounds_and_spans_name_theirs(served: Server, tmp_path: Path) -> None:
     """A page has 25 rounds; the words may stand in any."""
     task = quote("group-0/module-0-1")
     found = served.get(served.of("amber-heron", f"/find?task={task}&words=TEST_3.py"))
@@ -407,7 +407,7 @@ def test_words_are_found_in_all_rounds_and_spans_name_theirs(served: Served, tmp
     assert [span[5] for span in lane["spans"] if charts["work"][span[2]] == "thinking"] == [1, 2]
 
 
-def test_a_line_says_what_its_agent_did_last(shop: Served) -> None:
+def test_a_line_says_what_its_agent_did_last(shop: Server) -> None:
     lines = {line["path"]: line for line in shop.get(shop.of("amber-heron", "/tree"))["tasks"]}
     assert lines["api/discounts"]["acted"] == "edited shop/discounts.py +1 −1"
     assert lines["storage"]["acted"].startswith("its check passed") and not lines["checkout"]["acted"]

@@ -32,7 +32,7 @@ from tests.web.browsing import (
     row,
     shop,
 )
-from tests.web.serving import Served, serve
+from tests.web.serving import Server, serve
 from tests.wire import WireModel
 
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
@@ -157,7 +157,7 @@ def test_an_approval_from_home_in_two_clicks(browser: Any, with_pytest: Path) ->
     assert "ChangesRuled" in kinds(place)
 
 
-def test_what_waits_is_seen_and_counts_down(browser: Any, shop: Served) -> None:
+def test_what_waits_is_seen_and_counts_down(browser: Any, shop: Server) -> None:
     with page_of(browser, shop) as page:
         expect(page.get_by_role("heading", name="Needs you 4")).to_be_visible()
         expect(page).to_have_title("(4) bough")
@@ -184,7 +184,7 @@ def test_what_waits_is_seen_and_counts_down(browser: Any, shop: Served) -> None:
         expect(page.locator(".now .badge").first).to_have_text("waiting for you")
 
 
-def test_the_inbox_is_answered_with_keys(browser: Any, shop: Served) -> None:
+def test_the_inbox_is_answered_with_keys(browser: Any, shop: Server) -> None:
     with page_of(browser, shop) as page:
         lines = page.locator(".ask")
         expect(lines).to_have_count(4)
@@ -225,7 +225,7 @@ def test_the_inbox_is_answered_with_keys(browser: Any, shop: Served) -> None:
 
 
 @pytest.mark.parametrize("where", ["home", "run"])
-def test_of_two_answers_the_second_keeps_its_text_and_is_told(browser: Any, shop: Served, where: str) -> None:
+def test_of_two_answers_the_second_keeps_its_text_and_is_told(browser: Any, shop: Server, where: str) -> None:
     with page_of(browser, shop) as first, page_of(browser, shop, width=390, height=844) as second:
         for page in (first, second):
             if where == "run":
@@ -247,7 +247,7 @@ def test_of_two_answers_the_second_keeps_its_text_and_is_told(browser: Any, shop
     assert "different" not in plan["says"] and "checkout" not in plan["says"], "the first one counts"
 
 
-def test_the_clock_runs_and_a_failed_run_says_why(browser: Any, shop: Served) -> None:
+def test_the_clock_runs_and_a_failed_run_says_why(browser: Any, shop: Server) -> None:
     with page_of(browser, shop) as page:
         card = page.locator(".card")
         expect(card).to_contain_text("Work out discounts: thinking")

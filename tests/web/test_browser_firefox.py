@@ -15,7 +15,7 @@ from tests.interfaces.shell import bough, repair, run_args, until
 from tests.shipped import AGENT_ONLY
 from tests.web import journals
 from tests.web.browsing import AXE, PATIENCE, Page, at, expect, find_axe_violations, playwright, row, shop
-from tests.web.serving import Served, serve
+from tests.web.serving import Server, serve
 from tests.wire import WireModel
 
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
@@ -36,7 +36,7 @@ def firefox() -> Iterator[Any]:
         opened.close()
 
 
-def let_in(firefox: Any, served: Served) -> Page:
+def let_in(firefox: Any, served: Server) -> Page:
     context = firefox.new_context(viewport={"width": 1280, "height": 800})
     context.set_default_timeout(PATIENCE)
     expect.set_options(timeout=PATIENCE)
@@ -46,7 +46,7 @@ def let_in(firefox: Any, served: Served) -> Page:
     return page
 
 
-def test_what_waits_is_answered(firefox: Any, shop: Served) -> None:
+def test_what_waits_is_answered(firefox: Any, shop: Server) -> None:
     page = let_in(firefox, shop)
     expect(page.get_by_role("heading", name="Needs you 4")).to_be_visible()
     assert not (found := find_axe_violations(page)), found

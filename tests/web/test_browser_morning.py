@@ -14,7 +14,7 @@ from tests.shipped import AGENT_ONLY
 from tests.web import journals
 from tests.web.browsing import browser, expect, find_axe_violations, kinds, page_of
 from tests.web.places import make_origin
-from tests.web.serving import Served, serve
+from tests.web.serving import Server, serve
 from tests.wire import WireModel
 
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
@@ -39,7 +39,7 @@ def answer(request: dict[str, Any]) -> Answer:
 
 
 @pytest.fixture
-def morning(tmp_path: Path) -> Iterator[Served]:
+def morning(tmp_path: Path) -> Iterator[Server]:
     place, mine = make_origin(tmp_path)
     with WireModel(answer) as wire:
         mine |= {"BOUGH_MODELS_BASE_URL": wire.base_url, "BOUGH_MODELS_MAIN": "openai:test", "OPENAI_API_KEY": "k"}
@@ -55,7 +55,7 @@ def morning(tmp_path: Path) -> Iterator[Served]:
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-def test_what_is_proven_goes_into_the_files_in_one_act(browser: Any, morning: Served, width: int) -> None:
+def test_what_is_proven_goes_into_the_files_in_one_act(browser: Any, morning: Server, width: int) -> None:
     place = morning.root
     with page_of(browser, morning, width=width, height=844) as page:
         night = page.get_by_role("region", name="The backlog backlog")
@@ -95,7 +95,7 @@ def test_what_is_proven_goes_into_the_files_in_one_act(browser: Any, morning: Se
         assert len(pushed) == 1 and pushed[0] in log
 
 
-def test_an_agent_merges_what_conflicts(browser: Any, morning: Served) -> None:
+def test_an_agent_merges_what_conflicts(browser: Any, morning: Server) -> None:
     """Its run begins with the work of one, is told the work of the other, and is applied in place of both."""
     place = morning.root
     with page_of(browser, morning) as page:

@@ -27,7 +27,7 @@ from tests.web.browsing import (
     row,
     shop,
 )
-from tests.web.serving import Served, serve
+from tests.web.serving import Server, serve
 from tests.wire import WireModel
 
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
@@ -79,7 +79,7 @@ def test_a_huge_change(browser: Any, tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     root = tmp_path_factory.mktemp("large")
     journals.write(root, "amber-heron", journals.large(1000, 9))
     journals.write(root, "ruby-owl", journals.hostile())
@@ -88,7 +88,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         yield served
 
 
-def test_a_thousand_tasks(browser: Any, large: Served) -> None:
+def test_a_thousand_tasks(browser: Any, large: Server) -> None:
     with page_of(browser, large) as page:
         page.goto(at(large, "run", large.project, "amber-heron"))
         expect(row(page, "goal")).to_be_visible()
@@ -116,7 +116,7 @@ def test_a_thousand_tasks(browser: Any, large: Served) -> None:
         assert slowest < 1000, f"a frame took {slowest:.0f} ms"
 
 
-def test_with_the_keyboard_alone(browser: Any, large: Served) -> None:
+def test_with_the_keyboard_alone(browser: Any, large: Server) -> None:
     with page_of(browser, large) as page:
         expect(page.locator(".entry").filter(has_text="jade-fox")).to_be_visible()
         page.keyboard.press("Tab")
@@ -143,7 +143,7 @@ def test_with_the_keyboard_alone(browser: Any, large: Served) -> None:
         expect(page.get_by_role("heading", name="Port module 0.0.")).to_be_visible()
 
 
-def screens(served: Served, run: str, task: str) -> list[str]:
+def screens(served: Server, run: str, task: str) -> list[str]:
     project = served.project
     of_run = ("tree", "graph", "timeline", "progress", "requirements", "ladder")
     of_task = ("talk", "checks", "stuck", "notes")
@@ -168,7 +168,7 @@ def settle(page: Page, address: str) -> None:
     expect(page.locator("main")).to_be_visible()
 
 
-def test_a_narrow_screen(browser: Any, large: Served) -> None:
+def test_a_narrow_screen(browser: Any, large: Server) -> None:
     with page_of(browser, large, width=360, height=700) as page:
         for address in screens(large, "jade-fox", "group-0/module-0-1"):
             settle(page, address)
@@ -179,7 +179,7 @@ def test_a_narrow_screen(browser: Any, large: Served) -> None:
 REACHED = "([x, y]) => document.elementFromPoint(x, y).closest('a, button')?.textContent ?? ''"
 
 
-def test_a_thumb_hits_rows_and_lanes(browser: Any, shop: Served) -> None:
+def test_a_thumb_hits_rows_and_lanes(browser: Any, shop: Server) -> None:
     with page_of(browser, shop, width=390, height=844) as page:
         settle(page, at(shop, "run", shop.project, "amber-heron"))
         line = row(page, "storage")
@@ -201,7 +201,7 @@ def test_a_thumb_hits_rows_and_lanes(browser: Any, shop: Served) -> None:
         assert page.evaluate("document.scrollingElement.scrollWidth") <= 390
 
 
-def test_why_a_run_gave_up_is_read_as_markdown(browser: Any, shop: Served) -> None:
+def test_why_a_run_gave_up_is_read_as_markdown(browser: Any, shop: Server) -> None:
     with page_of(browser, shop) as page:
         settle(page, at(shop, "run", shop.project, "opal-wren"))
         why = page.get_by_role("region", name="What happened")
@@ -212,7 +212,7 @@ def test_why_a_run_gave_up_is_read_as_markdown(browser: Any, shop: Served) -> No
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_everybody_can_use_it(browser: Any, large: Served, shop: Served, scheme: str) -> None:
+def test_everybody_can_use_it(browser: Any, large: Server, shop: Server, scheme: str) -> None:
     """Axe finds nothing, of any impact, on any screen."""
     waiting = [
         at(shop, "run", shop.project, name) for name in ("coral-lynx", "ivory-crane", "slate-otter", "opal-wren")
@@ -227,7 +227,7 @@ def test_everybody_can_use_it(browser: Any, large: Served, shop: Served, scheme:
                 assert not (found := find_axe_violations(page)), f"{address}: {found}"
 
 
-def test_markup_script_and_escape_sequences_are_shown_as_text(browser: Any, large: Served) -> None:
+def test_markup_script_and_escape_sequences_are_shown_as_text(browser: Any, large: Server) -> None:
     with page_of(browser, large) as page:
         for address in screens(large, "ruby-owl", "<b>bold"):
             settle(page, address)
@@ -291,7 +291,7 @@ def test_a_hostile_page_can_neither_read_nor_post(browser: Any, tmp_path: Path) 
         gate.let()
 
 
-def test_an_exported_run_is_a_page_of_its_own(browser: Any, large: Served, tmp_path: Path) -> None:
+def test_an_exported_run_is_a_page_of_its_own(browser: Any, large: Server, tmp_path: Path) -> None:
     file = tmp_path / "run.html"
     assert bough(large.root, "export", "ruby-owl", "--html", "--output", str(file)).status == 0
     context = browser.new_context(offline=True)
@@ -312,7 +312,7 @@ def test_an_exported_run_is_a_page_of_its_own(browser: Any, large: Served, tmp_p
     context.close()
 
 
-def test_pictures_of_the_main_screens(browser: Any, shop: Served, tmp_path: Path) -> None:
+def test_pictures_of_the_main_screens(browser: Any, shop: Server, tmp_path: Path) -> None:
     project, run = shop.project, "amber-heron"
     for width, height in ((1280, 760), (390, 844), (1920, 1080)):
         end = "" if width == 1280 else f"-{width}"

@@ -22,7 +22,7 @@ from tests.harness import make_project
 from tests.web import journals
 from tests.web.browsing import Page, at, browser, expect, find_axe_violations, page_of
 from tests.web.journals import TREE, Told
-from tests.web.serving import Served, serve
+from tests.web.serving import Server, serve
 from tests.web.story import DISAGREES, STEPS
 
 __all__ = ["browser"]
@@ -75,7 +75,7 @@ def _list_asked() -> list[tuple[str, str, str]]:
 
 
 @pytest.fixture
-def asking(tmp_path: Path) -> Iterator[Served]:
+def asking(tmp_path: Path) -> Iterator[Server]:
     """One run, whose tasks ask everything that can be asked."""
     root, now = make_project(tmp_path / "shop"), time.time()
     asked = _list_asked()
@@ -92,7 +92,7 @@ def asking(tmp_path: Path) -> Iterator[Served]:
         yield served
 
 
-def _open(page: Page, served: Served, screen: str) -> None:
+def _open(page: Page, served: Server, screen: str) -> None:
     if screen != "home":
         page.goto(at(served, screen, served.project, RUN, *(["c0-yes"] if screen == "task" else [])))
     expect(page.locator(".question").first).to_be_visible()
@@ -132,7 +132,7 @@ def _read_answers(root: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("screen", ["home", "run", "task"])
-def test_each_answer_is_in_the_journal_and_of_two_the_first_counts(browser: Any, asking: Served, screen: str) -> None:
+def test_each_answer_is_in_the_journal_and_of_two_the_first_counts(browser: Any, asking: Server, screen: str) -> None:
     with page_of(browser, asking) as page, page_of(browser, asking, width=390, height=844) as second:
         _open(page, asking, screen)
         _open(second, asking, screen)

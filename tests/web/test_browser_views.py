@@ -19,7 +19,7 @@ from tests.web import journals
 from tests.web.browsing import Page, at, browser, expect, page_of, row
 from tests.web.journals import Told
 from tests.web.places import make_place, press
-from tests.web.serving import Served, serve
+from tests.web.serving import Server, serve
 from tests.web.story import write_story
 
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
@@ -30,7 +30,7 @@ RUN, TASK = "amber-heron", "group-0/module-0-0"
 
 
 @pytest.fixture(scope="module")
-def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A long run, a wide one, one with a story, and more than one page of short ones."""
     root = make_project(tmp_path_factory.mktemp("views") / "shop")
     journals.write(root, "coral-lynx", journals.large(300, 1))
@@ -54,7 +54,7 @@ def write_long_texts() -> list[Told]:
     return [(task, replace(started, plan=Plan(goal))), *rest[:-1], report, rest[-1]]
 
 
-def test_the_head_of_every_page(browser: Any, large: Served) -> None:
+def test_the_head_of_every_page(browser: Any, large: Server) -> None:
     with page_of(browser, large) as page:
         # A browser without a window has no notifications to ask about: it answers as one with a window does.
         page.context.add_init_script(
@@ -76,7 +76,7 @@ def test_the_head_of_every_page(browser: Any, large: Served) -> None:
         expect(page.locator("#content")).to_be_focused()
 
 
-def test_home_is_searched_filtered_and_continued(browser: Any, large: Served) -> None:
+def test_home_is_searched_filtered_and_continued(browser: Any, large: Server) -> None:
     with page_of(browser, large) as page:
         past = page.get_by_role("region", name="What came of it in")
         shown = past.locator(".entry").count()
@@ -97,7 +97,7 @@ def test_home_is_searched_filtered_and_continued(browser: Any, large: Served) ->
         assert "opal-owl" in page.url
 
 
-def test_a_timeline_is_zoomed_and_its_spans_open(browser: Any, large: Served) -> None:
+def test_a_timeline_is_zoomed_and_its_spans_open(browser: Any, large: Server) -> None:
     with page_of(browser, large) as page:
         page.goto(at(large, "run", large.project, "coral-lynx", "timeline"))
         first = page.locator(".labels li").first
@@ -125,7 +125,7 @@ def test_a_timeline_is_zoomed_and_its_spans_open(browser: Any, large: Served) ->
         expect(detail).to_have_count(0)
 
 
-def test_a_conversation_is_searched_and_unfolded(browser: Any, large: Served) -> None:
+def test_a_conversation_is_searched_and_unfolded(browser: Any, large: Server) -> None:
     with page_of(browser, large) as page:
         page.goto(at(large, "task", large.project, "opal-owl", TASK))
         expect(page.get_by_role("article", name="Round 60")).to_be_attached()
@@ -167,7 +167,7 @@ def press_keys(page: Page, *keys: str) -> None:
         page.keyboard.press(key)
 
 
-def test_the_tree_is_walked_with_every_key(browser: Any, large: Served) -> None:
+def test_the_tree_is_walked_with_every_key(browser: Any, large: Server) -> None:
     with page_of(browser, large) as page:
         page.goto(at(large, "run", large.project, "coral-lynx", "tree"))
         row(page, "goal").focus()

@@ -15,7 +15,7 @@ from tests.interfaces.shell import bough, repair, until
 from tests.shipped import AGENT_ONLY
 from tests.web import journals
 from tests.web.browsing import at, browser, expect, find_axe_violations, page_of, picture, shop
-from tests.web.serving import Served, serve, work_once
+from tests.web.serving import Server, serve, work_once
 from tests.wire import WireModel
 
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
@@ -61,7 +61,7 @@ def test_a_list_is_begun_on_its_own_page(browser: Any, tmp_path: Path) -> None:
         assert [night["list"] for night in nights] == ["backlog"]
 
 
-def test_the_past_is_listed_by_day_and_state(browser: Any, shop: Served) -> None:
+def test_the_past_is_listed_by_day_and_state(browser: Any, shop: Server) -> None:
     with page_of(browser, shop) as page:
         past = page.get_by_role("region", name="What came of it in")
         expect(past.locator(".entry")).to_have_count(2)
@@ -98,14 +98,14 @@ def test_an_answer_that_the_question_names_is_a_button(browser: Any, tmp_path: P
 
 
 @pytest.fixture(scope="module")
-def long(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def long(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     root = tmp_path_factory.mktemp("long")
     journals.write(root, "amber-heron", journals.large(1, 300))
     with serve(root) as served:
         yield served
 
 
-def test_a_long_conversation_is_searched_and_read_from_any_round(browser: Any, long: Served) -> None:
+def test_a_long_conversation_is_searched_and_read_from_any_round(browser: Any, long: Server) -> None:
     with page_of(browser, long) as page:
         page.goto(at(long, "task", long.project, "amber-heron", "group-0/module-0-0"))
         expect(page.get_by_role("article", name="Round 300")).to_be_attached()
@@ -132,7 +132,7 @@ def test_a_long_conversation_is_searched_and_read_from_any_round(browser: Any, l
         expect(page.get_by_role("article", name="Round 300")).to_be_attached()
 
 
-def test_a_span_of_the_timeline_opens_what_happened_in_it(browser: Any, shop: Served) -> None:
+def test_a_span_of_the_timeline_opens_what_happened_in_it(browser: Any, shop: Server) -> None:
     with page_of(browser, shop) as page:
         page.goto(at(shop, "run", shop.project, "amber-heron", "timeline"))
         expect(page.locator(".moment").nth(2)).to_be_visible()
@@ -156,7 +156,7 @@ def test_a_span_of_the_timeline_opens_what_happened_in_it(browser: Any, shop: Se
 
 
 @pytest.fixture
-def morning(tmp_path: Path) -> Iterator[Served]:
+def morning(tmp_path: Path) -> Iterator[Server]:
     from tests.web.story import write_night
 
     root = make_project(tmp_path / "shop")
@@ -167,7 +167,7 @@ def morning(tmp_path: Path) -> Iterator[Served]:
         yield served
 
 
-def test_the_morning_is_the_first_thing_on_the_page(browser: Any, morning: Served, tmp_path: Path) -> None:
+def test_the_morning_is_the_first_thing_on_the_page(browser: Any, morning: Server, tmp_path: Path) -> None:
     for width, scheme in ((360, "light"), (1280, "dark")):
         with page_of(browser, morning, width=width, scheme=scheme) as page:
             night = page.get_by_role("region", name="The backlog backlog")
@@ -185,7 +185,7 @@ def test_the_morning_is_the_first_thing_on_the_page(browser: Any, morning: Serve
         picture(page, "dashboard-night", tmp_path, lambda p: expect(shown).to_be_visible())
 
 
-def test_a_list_is_changed_with_the_keyboard(browser: Any, morning: Served) -> None:
+def test_a_list_is_changed_with_the_keyboard(browser: Any, morning: Server) -> None:
     def listed() -> list[str]:
         groups = morning.get("/api/runs")["projects"][0]["nights"][0]["groups"]
         return [goal["name"] for goal in groups[-1]["goals"]]

@@ -22,7 +22,7 @@ from tests.shipped import AGENT_ONLY
 from tests.web import journals
 from tests.web.browsing import browser, expect
 from tests.web.clicks import watch
-from tests.web.serving import Served, serve
+from tests.web.serving import Server, serve
 
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
@@ -32,7 +32,7 @@ ASKED = "Should an empty list be an error?\n<b>Answer</b> with a hint."
 
 
 @pytest.fixture
-def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
+def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     root = tmp_path.resolve() / "shop"
     monkeypatch.setenv("XDG_STATE_HOME", str(root / ".bough" / "state"))
     for run in ("jade-fox", "jade-owl"):
@@ -54,11 +54,11 @@ def find_seq(root: Path, run: str = "jade-fox", kind: type[e.AnyEvent] = e.Quest
     return [record.seq for record in records(root, run) if isinstance(record.event, kind)][-1]
 
 
-def token_for(served: Served, run: str = "jade-fox", hours: float = 24, **more: Any) -> str:
+def token_for(served: Server, run: str = "jade-fox", hours: float = 24, **more: Any) -> str:
     return make_token(served.root, run, find_seq(served.root, run, **more), time.time() + hours * 3600)
 
 
-def ask(served: Served, token: str, answer: str | None = None) -> httpx2.Response:
+def ask(served: Server, token: str, answer: str | None = None) -> httpx2.Response:
     """As the page of the link asks: without the dashboard's token."""
     headers = {"x-bough-question": token, "origin": served.url}
     if answer is None:
@@ -66,7 +66,7 @@ def ask(served: Served, token: str, answer: str | None = None) -> httpx2.Respons
     return httpx2.post(f"{served.url}/api/question", headers=headers, json={"answer": answer})
 
 
-def test_a_notice_has_a_link_while_somebody_serves(served: Served) -> None:
+def test_a_notice_has_a_link_while_somebody_serves(served: Server) -> None:
     async def tell() -> str:
         async with open_journal(served.root) as journal:
             ((_, notice),) = await list_notices(journal, "jade-fox", 0, make_links(served.root))
@@ -80,7 +80,7 @@ def test_a_notice_has_a_link_while_somebody_serves(served: Served) -> None:
     assert asyncio.run(tell()) == ""
 
 
-def test_opening_changes_nothing_as_often_as_one_likes(served: Served) -> None:
+def test_opening_changes_nothing_as_often_as_one_likes(served: Server) -> None:
     token, before = token_for(served), records(served.root)
     for _ in range(3):
         assert ask(served, token).json()["open"] is True
@@ -89,7 +89,7 @@ def test_opening_changes_nothing_as_often_as_one_likes(served: Served) -> None:
     assert records(served.root) == before
 
 
-def test_the_first_answer_counts_and_the_second_is_told_whose_it_was(served: Served) -> None:
+def test_the_first_answer_counts_and_the_second_is_told_whose_it_was(served: Server) -> None:
     token = token_for(served)
     with journals.carried_out(served.root, "jade-fox"):
         assert ask(served, token, "Yes, raise one.").json() == {"said": "Answered: jade-fox continues."}
@@ -101,7 +101,7 @@ def test_the_first_answer_counts_and_the_second_is_told_whose_it_was(served: Ser
     assert shown["open"] is False and "answered it: Yes, raise one." in shown["said"]
 
 
-def test_an_answer_is_for_this_question_and_not_for_the_next_of_the_same_task(served: Served) -> None:
+def test_an_answer_is_for_this_question_and_not_for_the_next_of_the_same_task(served: Server) -> None:
     token = token_for(served)
     journals.append(served.root, "jade-fox", CONTROL, [e.PersonSaid("So.", "ada")])
     journals.append(served.root, "jade-fox", GOAL, [e.PersonAnswered(ASKED, "So.", "ada"), e.QuestionAsked("And now?")])
@@ -112,7 +112,7 @@ def test_an_answer_is_for_this_question_and_not_for_the_next_of_the_same_task(se
 
 @in_turn
 @pytest.mark.parametrize("answer, allow, say", [("yes", True, ""), ("No", False, ""), ("use make", False, "use make")])
-def test_a_command_is_allowed_or_refused(served: Served, answer: str, allow: bool, say: str) -> None:
+def test_a_command_is_allowed_or_refused(served: Server, answer: str, allow: bool, say: str) -> None:
     journals.append(served.root, "jade-fox", CONTROL, [e.CommandHeld("ab12", "git push", GOAL)])
     token = token_for(served, kind=e.CommandHeld)
     with journals.carried_out(served.root, "jade-fox"):
@@ -123,7 +123,7 @@ def test_a_command_is_allowed_or_refused(served: Served, answer: str, allow: boo
 
 
 @in_turn
-def test_a_stolen_link_does_nothing_else(served: Served) -> None:
+def test_a_stolen_link_does_nothing_else(served: Server) -> None:
     token = token_for(served)
     stolen = {"x-bough-question": token, "x-bough": token, "origin": served.url}
     top = f"{served.url}/api/{served.project}"
@@ -139,7 +139,7 @@ def test_a_stolen_link_does_nothing_else(served: Served) -> None:
 
 
 @in_turn
-def test_changed_old_and_foreign_links_lead_nowhere(served: Served, tmp_path: Path) -> None:
+def test_changed_old_and_foreign_links_lead_nowhere(served: Server, tmp_path: Path) -> None:
     token = token_for(served)
     project, run, seq, until, seal = token.split(".")
     changed = [
@@ -166,14 +166,14 @@ def test_changed_old_and_foreign_links_lead_nowhere(served: Served, tmp_path: Pa
     assert "more than 20,000" in ask(served, token, "x" * 20_001).json()["error"]
 
 
-def test_a_withdrawn_question_says_so(served: Served) -> None:
+def test_a_withdrawn_question_says_so(served: Server) -> None:
     token = token_for(served)
     journals.append(served.root, "jade-fox", RUN, [e.RunFinished("failed", "given up")])
     assert "withdrawn" in ask(served, token).json()["said"]
     assert ask(served, token, "yes").status_code == 409
 
 
-def test_a_key_is_this_persons_alone(served: Served) -> None:
+def test_a_key_is_this_persons_alone(served: Server) -> None:
     token_for(served)
     (key,) = (served.root / ".bough" / "state" / "bough" / "hooks").rglob("links.key")
     assert key.stat().st_mode & 0o777 == 0o600 and len(key.read_bytes()) == 32
@@ -181,7 +181,7 @@ def test_a_key_is_this_persons_alone(served: Served) -> None:
         asyncio.run(_read_with_another_key(served, key))
 
 
-async def _read_with_another_key(served: Served, key: Path) -> None:
+async def _read_with_another_key(served: Server, key: Path) -> None:
     from bough.services.question_links import read_question
 
     token = make_token(served.root, "jade-fox", 2, time.time() + 60)
@@ -199,7 +199,7 @@ def test_serve_says_what_a_phone_reaches(tmp_path: Path) -> None:
             assert says in served.process.stdout.readline()
 
 
-def test_on_a_phone(browser: Any, served: Served) -> None:
+def test_on_a_phone(browser: Any, served: Server) -> None:
     context = browser.new_context(viewport={"width": 375, "height": 667}, has_touch=True, is_mobile=True)
     watch(context)
     page = context.new_page()
@@ -226,7 +226,7 @@ def test_on_a_phone(browser: Any, served: Served) -> None:
         context.close()
 
 
-def test_an_answer_at_hand_is_tapped(browser: Any, served: Served) -> None:
+def test_an_answer_at_hand_is_tapped(browser: Any, served: Server) -> None:
     journals.append(served.root, "jade-fox", CONTROL, [e.CommandHeld("ab12", "git push", GOAL)])
     context = browser.new_context(viewport={"width": 375, "height": 667}, has_touch=True, is_mobile=True)
     watch(context)

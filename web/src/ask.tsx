@@ -54,17 +54,21 @@ export function keyOf(run: Run, waiting: Waiting): string {
   return `${run.project}/${run.run}/${waiting.kind}${waiting.id}${waiting.task}${waiting.at}`;
 }
 
-export interface Asked {
+export interface AskedQuestion {
   run: Run;
   waiting: Waiting;
   late?: boolean;
 }
 
 // What is asked, and what was when the person answered too late: it stays, with their text, until they put it away.
-export function useAsked(now: Asked[]): { asked: Asked[]; keep: (one: Asked, on: boolean) => void } {
-  const [kept, setKept] = useState<Asked[]>([]);
+export function useAsked(now: AskedQuestion[]): {
+  asked: AskedQuestion[];
+  keep: (one: AskedQuestion, on: boolean) => void;
+} {
+  const [kept, setKept] = useState<AskedQuestion[]>([]);
   const keys = now.map((each) => keyOf(each.run, each.waiting));
-  const same = (one: Asked) => (each: Asked) => keyOf(each.run, each.waiting) === keyOf(one.run, one.waiting);
+  const same = (one: AskedQuestion) => (each: AskedQuestion) =>
+    keyOf(each.run, each.waiting) === keyOf(one.run, one.waiting);
   const late = kept.filter((each) => !keys.includes(keyOf(each.run, each.waiting)));
   return {
     asked: [...late.map((each) => ({ ...each, late: true })), ...now],
@@ -72,7 +76,7 @@ export function useAsked(now: Asked[]): { asked: Asked[]; keep: (one: Asked, on:
   };
 }
 
-export function summarize({ waiting }: Asked): { icon: string; asks: string } {
+export function summarize({ waiting }: AskedQuestion): { icon: string; asks: string } {
   return KINDS[waiting.kind];
 }
 
@@ -95,7 +99,7 @@ export function Question({
   keep,
   late = false,
   named = false,
-}: Asked & {
+}: AskedQuestion & {
   refresh: Refresh;
   keep: (on: boolean) => void;
   named?: boolean;

@@ -1,7 +1,7 @@
 import { Fragment } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { Home as Answer, Night, Problem, Project, Run, seeClock, send } from "./api";
-import { AnsweredList, Asked, keyOf, Question, summarize, useAsked } from "./ask";
+import { AnsweredList, AskedQuestion, keyOf, Question, summarize, useAsked } from "./ask";
 import { DONE, money, tone } from "./format";
 import { tellProjects } from "./head";
 import { prefill } from "./new";
@@ -315,8 +315,8 @@ function Inbox({
   keep,
   refresh,
 }: {
-  asked: Asked[];
-  keep: (one: Asked, on: boolean) => void;
+  asked: AskedQuestion[];
+  keep: (one: AskedQuestion, on: boolean) => void;
   refresh: () => void;
 }) {
   const [chosen, setChosen] = useState("");

@@ -3,7 +3,7 @@ import { at, Choices, Run, send } from "./api";
 import { many } from "./format";
 import { Icon, link, Loading, Trouble, useAnswer } from "./parts";
 
-interface Checked {
+interface CheckResult {
   command?: string;
   exit_status?: number | null;
   why?: string;
@@ -60,7 +60,7 @@ function Form({ project, follows, choices }: { project: string; follows: string;
   const [cost, setCost] = useState("");
   const [jobs, setJobs] = useState("");
   const [ask, setAsk] = useState(true);
-  const [found, setFound] = useState<Checked | null>(null);
+  const [found, setFound] = useState<CheckResult | null>(null);
   const [busy, setBusy] = useState("");
   const [error, setError] = useState<unknown>(null);
   const top = `/api/${encodeURIComponent(project)}`;
@@ -98,7 +98,7 @@ function Form({ project, follows, choices }: { project: string; follows: string;
     });
   const find = () =>
     work("Running the check on your files as they are…", async () => {
-      const checked = await send<Checked>(`${top}/check`, {});
+      const checked = await send<CheckResult>(`${top}/check`, {});
       setFound(checked);
       if (checked.command) setCheck(checked.command);
     });

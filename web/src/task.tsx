@@ -141,14 +141,14 @@ function Inside({
   );
 }
 
-interface Loaded {
+interface EventWindow {
   events: Happening[];
   // The rounds that are loaded: from the first to before the last; and all that there are.
   from: number;
   to: number;
   total: number;
 }
-interface Conversation extends Loaded {
+interface Conversation extends EventWindow {
   error: unknown;
   load: (from: number, beside?: boolean) => Promise<void>;
 }
@@ -158,7 +158,7 @@ const PART = 25;
 // Some rounds of the conversation: the last ones, or those around one that was asked for; others beside them on demand.
 // While the last ones are loaded, new ones are added as they come.
 function useTalk(project: string, run: string, path: string, version: string, round: number): Conversation {
-  const [state, setState] = useState<Loaded | null>(null);
+  const [state, setState] = useState<EventWindow | null>(null);
   const [error, setError] = useState<unknown>(null);
   const busy = useRef(false);
   const load = async (from?: number, beside = false) => {

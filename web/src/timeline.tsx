@@ -80,7 +80,7 @@ function makeTicks(charts: Charts, axis: Axis, width: number): { at: number; x: 
   return ticks;
 }
 
-interface Chosen {
+interface ClickedSpan {
   path: string;
   name: string;
   span: Span;
@@ -97,7 +97,7 @@ function Detail({
   project: string;
   run: string;
   charts: Charts;
-  chosen: Chosen;
+  chosen: ClickedSpan;
   close: () => void;
 }) {
   const [begun, ended, work, label, number, round] = chosen.span;
@@ -158,7 +158,7 @@ export function Timeline({
   const [zoom, setZoom] = useState(1);
   const [by, setBy] = useState<"task" | "work">("task");
   const [tip, setTip] = useState("");
-  const [chosen, setChosen] = useState<Chosen | null>(null);
+  const [chosen, setChosen] = useState<ClickedSpan | null>(null);
   const axis = useMemo(() => makeAxis(charts, width, zoom), [charts, width, zoom]);
   const ticks = useMemo(() => (width ? makeTicks(charts, axis, width) : []), [charts, axis, width]);
   const lanes: Lane[] = useMemo(

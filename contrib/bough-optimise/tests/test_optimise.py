@@ -13,11 +13,11 @@ import pytest
 from bough_optimise.planner import FEWEST, HELPERS, Comparison, PlannerBench
 from bough_optimise.scoring import Lesson
 from tests.harness import FIXED, QUICK_CHECK, make_project, ports_in
-from tests.interfaces.shell import BOUGH, Said, bough, environment
+from tests.interfaces.shell import BOUGH, CommandOutput, bough, environment
 from tests.wire import Reply, WireModel
 
 from bough import app
-from bough.core.errors import Refused
+from bough.core.errors import RequestRefused
 from bough.core.messages import Answer, Call, Prompt
 from bough.core.planning.guidance import places
 from bough.core.planning.plan import build_goal_step
@@ -45,11 +45,11 @@ def reply(request: dict[str, Any]) -> Reply:
     return Answer(calls=(DONE,) if '"role": "tool"' in text else (WRITE,))
 
 
-def optimise(folder: Path, *args: str) -> Said:
+def optimise(folder: Path, *args: str) -> CommandOutput:
     argv = [BOUGH[0], "-m", "bough_optimise", "planner", *args]
     env = environment(PYTHONPATH=str(Path(bough_optimise.__file__).parents[1]))
     ended = subprocess.run(argv, cwd=folder, env=env, capture_output=True, text=True, check=False)
-    return Said(ended.returncode, ended.stdout, ended.stderr)
+    return CommandOutput(ended.returncode, ended.stdout, ended.stderr)
 
 
 def project_with_runs(folder: Path, wire: WireModel, runs: int) -> tuple[str, ...]:
@@ -124,9 +124,9 @@ def test_a_model_that_cannot_be_asked_any_more_ends_the_search(tmp_path: Path) -
     def answer(prompt: Prompt) -> Answer:
         asked.append(prompt)
         if len(asked) > 3:
-            raise Refused("The key was taken back.")
+            raise RequestRefused("The key was taken back.")
         return planned("a.py", "c.py")
 
-    with pytest.raises(Refused, match="taken back"):
+    with pytest.raises(RequestRefused, match="taken back"):
         compare(make_project(tmp_path / "project"), answer)
     assert len(asked) == 4

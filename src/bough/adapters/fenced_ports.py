@@ -17,10 +17,10 @@ EFFECTS = frozenset({"ask", "run", "serve", *_OF_WORKSPACES})
 
 
 def fence_port(port: T, fence: Fence) -> T:
-    return cast(T, _Fenced(port, fence))
+    return cast(T, _FencedPort(port, fence))
 
 
-class _Fenced:
+class _FencedPort:
     """Passes everything through, but checks before each effect, also in opened workspaces, that the run is held."""
 
     def __init__(self, target: Any, fence: Fence) -> None:
@@ -35,6 +35,6 @@ class _Fenced:
         async def fenced(*args: Any, **kwargs: Any) -> Any:
             await self._fence.cross()
             done = await method(*args, **kwargs)
-            return _Fenced(done, self._fence) if name == "open" else done
+            return _FencedPort(done, self._fence) if name == "open" else done
 
         return fenced

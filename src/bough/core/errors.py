@@ -51,15 +51,15 @@ class TransientError(Unavailable):
         """Usage of the part of the answer that arrived before it broke off; it is paid for."""
 
 
-class Refused(Unavailable):
+class RequestRefused(Unavailable):
     """The service refused: retrying cannot help."""
 
 
-class NotServed(Refused):
+class NotServed(RequestRefused):
     """The model is gone, nothing listens at its address, or the account has no credit."""
 
 
-class TooLong(Refused):
+class TooLong(RequestRefused):
     """The conversation does not fit into the model's window of `window` tokens; 0: unknown."""
 
     def __init__(self, message: str, window: int = 0) -> None:
@@ -67,7 +67,7 @@ class TooLong(Refused):
         self.window = window
 
 
-class Exhausted(Refused):
+class QuotaExhausted(RequestRefused):
     """The quota is exhausted until `until`, in seconds since 1970."""
 
     def __init__(self, message: str, until: float) -> None:
@@ -123,7 +123,7 @@ class ReadOnly(StoreError):
     exit_status = 2
 
 
-class Locked(StoreError):
+class JournalLocked(StoreError):
     """Another program keeps the journal locked, for now."""
 
 

@@ -21,13 +21,13 @@ class Call(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Provider fields of the call that must be sent back unchanged, as a JSON object."""
 
 
-class Said(Struct, frozen=True, forbid_unknown_fields=True, tag="said"):
+class UserMessage(Struct, frozen=True, forbid_unknown_fields=True, tag="said"):
     """bough's text to the model: the brief, a nudge, a message of escalation."""
 
     text: str
 
 
-class Replied(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, tag="replied"):
+class ModelMessage(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, tag="replied"):
     """The model's answer."""
 
     text: str
@@ -54,7 +54,7 @@ class Result(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     picture: Picture | None = None
 
 
-Message = Said | Replied | Result
+Message = UserMessage | ModelMessage | Result
 
 
 class ToolSpec(Struct, frozen=True):

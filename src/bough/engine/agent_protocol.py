@@ -12,10 +12,10 @@ from bough.core import events as e
 from bough.core.acceptance import examination
 from bough.core.conversation import context
 from bough.core.conversation.compaction import measure_messages
-from bough.core.errors import Refused, TooLong, Unavailable
+from bough.core.errors import RequestRefused, TooLong, Unavailable
 from bough.core.journal.fold_changes import get_attempt
 from bough.core.ladder.escalation import Tactic, choose_tactic
-from bough.core.messages import Answer, AnswerProtocol, Call, ModelProtocol, Prompt, Said, list_editors
+from bough.core.messages import Answer, AnswerProtocol, Call, ModelProtocol, Prompt, UserMessage, list_editors
 from bough.core.planning.agent_choice import choose_agent
 from bough.core.planning.plan import TEMPERATURES, Role, Tier
 from bough.core.textual import paths, task_files
@@ -32,29 +32,31 @@ FIT = "it wrote a file by a tool call when it was tried"
 UNFIT = "this model does not call tools reliably: it could not write a tiny file by a tool call"
 
 
-class Tried(Struct, frozen=True):
+class ProtocolTrial(Struct, frozen=True):
     events: tuple[e.AnyEvent, ...] = ()
     protocol: AnswerProtocol | None = None
     """The protocol to start with; None: use the one known for the model."""
 
 
-async def try_protocol(task: Task, runtime: TaskRuntime, role: Role, tier: Tier) -> Tried:
+async def try_protocol(task: Task, runtime: TaskRuntime, role: Role, tier: Tier) -> ProtocolTrial:
     """Ask an unknown model the trial question, and remember the result."""
     known = tier in task.models.protocols or not find_protocol(task, runtime, tier).unknown
     if known or find_agent(task, runtime, role, tier):
-        return Tried()
+        return ProtocolTrial()
     write = next(spec for spec in runtime.ports.tools.specs if spec.name == "write")
     asked = await try_consult(task, runtime, HELPER, tier, {}, write)
     if isinstance(asked.refused, TooLong):
-        return Tried()
-    if isinstance(asked.refused, Refused):  # The model may accept no tools; other causes recur with the first question.
-        return Tried(asked.events, "text")
+        return ProtocolTrial()
+    if isinstance(
+        asked.refused, RequestRefused
+    ):  # The model may accept no tools; other causes recur with the first question.
+        return ProtocolTrial(asked.events, "text")
     if asked.answer is None:
-        return Tried(asked.events)
+        return ProtocolTrial(asked.events)
     fit = any(map(_is_right, asked.answer.calls))
     name = runtime.find_model(task, tier).name
     runtime.ports.protocols.learn(name, "tools" if fit else "text", FIT if fit else UNFIT)
-    return Tried(asked.events)
+    return ProtocolTrial(asked.events)
 
 
 def _is_right(call: Call) -> bool:
@@ -136,7 +138,7 @@ async def continue_with_next(task: Task, runtime: TaskRuntime, asked: str, error
 def repeat_attempt(attempt: Attempt) -> e.AttemptStarted:
     """Return the event that starts an attempt with the same prompt, to get another answer from the model."""
     brief = attempt.messages[0]
-    assert isinstance(brief, Said), "a conversation begins with the brief"
+    assert isinstance(brief, UserMessage), "a conversation begins with the brief"
     return e.AttemptStarted(
         attempt.role, attempt.tier, attempt.system, brief.text, "text", attempt.may_change, tactic=attempt.tactic
     )

@@ -19,10 +19,10 @@ from bough.core.acceptance.verdict import Check
 from bough.core.budget.limits import Spend, find_reached_limit, seconds_left
 from bough.core.conversation.context import render
 from bough.core.conversation.structured_answer import parse_answer
-from bough.core.errors import PermissionNeeded, Refused, SetupFailed, TransientError
+from bough.core.errors import PermissionNeeded, RequestRefused, SetupFailed, TransientError
 from bough.core.ids import GOAL
 from bough.core.journal.run_fold import Run
-from bough.core.messages import Answer, Call, Message, Prompt, Replied, Result, Said, Usage
+from bough.core.messages import Answer, Call, Message, ModelMessage, Prompt, Result, Usage, UserMessage
 from bough.core.planning.tool_specs import SCOUT, SCOUT_IN_TEXT
 from bough.core.tree.task import Task
 from bough.engine.consult import acts_in_text, helper_prompt
@@ -163,8 +163,10 @@ class _Scouting:
             if answer is None or self.over:
                 return self._found
             if number == ROUNDS - 1:
-                results.append(Said(f"One round is left: call `{SCOUT.name}`, with an empty command if there is none."))
-            replied = Replied(answer.text, answer.calls, answer.extra)
+                results.append(
+                    UserMessage(f"One round is left: call `{SCOUT.name}`, with an empty command if there is none.")
+                )
+            replied = ModelMessage(answer.text, answer.calls, answer.extra)
             prompt = replace(prompt, messages=prompt.messages.then(replied, *results))
         self.over = True
         self._refuse("", f"nothing counted within {ROUNDS} rounds")
@@ -174,7 +176,7 @@ class _Scouting:
         """Run the calls of an answer, and return their results for the model."""
         calls = self._read_calls(answer)
         if isinstance(calls, str):
-            return [Said(calls)]
+            return [UserMessage(calls)]
         results: list[Message] = []
         for at, call in enumerate(calls):
             if at >= MOST_CALLS:
@@ -186,7 +188,7 @@ class _Scouting:
                     break
             else:
                 said, ok = await self._look(call)
-            results.append(Result(call.id, said, ok) if answer.calls else Said(said))
+            results.append(Result(call.id, said, ok) if answer.calls else UserMessage(said))
         return results
 
     async def _ask(self, prompt: Prompt) -> Answer | None:
@@ -199,7 +201,7 @@ class _Scouting:
             try:
                 began = ports.timer()
                 answer = await ports.models["main"].ask(prompt, lambda text: None)
-            except Refused as error:
+            except RequestRefused as error:
                 self._refuse("", str(error))
                 return None
             except TransientError as error:

@@ -14,7 +14,7 @@ from bough.core.conversation import context
 from bough.core.conversation.structured_answer import Problems
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
-from bough.engine.consult import Consulted, render_answer, render_repair, try_consult
+from bough.engine.consult import Consultation, render_answer, render_repair, try_consult
 from bough.engine.person_messages import ask_about_changes
 from bough.engine.task_workspace import TaskRuntime
 from bough.ports import Batches
@@ -24,7 +24,7 @@ JUDGE = "judge"
 
 async def ask_judge(
     task: Task, runtime: TaskRuntime, *, request: str, dispute: str, question: str
-) -> tuple[Consulted, Ruling | None]:
+) -> tuple[Consultation, Ruling | None]:
     """Ask the judge, and once more if the answer is unusable. A second unusable answer counts as a no. The ruling is
     None if the judge is unavailable."""
     values = {"request": request, "dispute": dispute, "question": question}

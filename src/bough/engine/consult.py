@@ -11,8 +11,8 @@ from bough.core.conversation import context
 from bough.core.conversation.compaction import measure_messages
 from bough.core.conversation.persistent_list import PersistentList
 from bough.core.conversation.structured_answer import Problems, describe_tool
-from bough.core.errors import Exhausted, NotServed, Refused, TooLong, TransientError, Unavailable, WaitEnded
-from bough.core.messages import Answer, Message, Prompt, Said, ToolSpec
+from bough.core.errors import NotServed, QuotaExhausted, RequestRefused, TooLong, TransientError, Unavailable, WaitEnded
+from bough.core.messages import Answer, Message, Prompt, ToolSpec, UserMessage
 from bough.core.planning.agent_choice import find_next
 from bough.core.planning.plan import Tier
 from bough.core.planning.prompt_values import build_repair_values
@@ -24,7 +24,7 @@ Tools = ToolSpec | tuple[ToolSpec, ...]
 """The tool by which the model answers, followed by tools that only look around. Empty: its text is the answer."""
 
 
-class Consulted(Struct, frozen=True):
+class Consultation(Struct, frozen=True):
     """The answer to a question, or None, with the events that record what happened."""
 
     events: tuple[e.AnyEvent, ...]
@@ -45,7 +45,7 @@ async def try_consult(
     values: Mapping[str, str],
     tool: Tools = (),
     more: str = "",
-) -> Consulted:
+) -> Consultation:
     """Ask a model the question in the prompt template `helper`, with `more` after it. Transport errors are retried."""
     ports = runtime.ports
     question = context.render(ports.prompt(helper), values)
@@ -53,7 +53,7 @@ async def try_consult(
     name = f"{task.id}#{helper}#{task.budget.spend.rounds}"
     key = runtime.find_key(task, tier, helper)
     prompt = helper_prompt(name, question, ports, key, tool, more)
-    shown = measure_messages((Said(prompt.system), *prompt.messages))
+    shown = measure_messages((UserMessage(prompt.system), *prompt.messages))
     failed: list[e.AnyEvent] = []
     tries = 0
     show = partial(ports.streamed, task.id)
@@ -75,15 +75,15 @@ async def try_consult(
         except Unavailable as error:
             problem, again, switched = str(error), True, switch_model(task, runtime, tier, key, error, tries)
             failed.append(e.HelperFailed(helper, problem, ports.timer() - began))
-            plain = isinstance(error, Refused) and not isinstance(error, TooLong) and prompt.schema is not None
+            plain = isinstance(error, RequestRefused) and not isinstance(error, TooLong) and prompt.schema is not None
             if not switched and not plain:
-                return Consulted(tuple(failed), None, problem, (build_halt(error, task),), error)
+                return Consultation(tuple(failed), None, problem, (build_halt(error, task),), error)
             prompt = replace(prompt, schema=None)  # The server may not support schemas, but it accepts plain text.
         else:
             answer = fill_usage(answer, shown, prompt.tools)
             seconds = ports.timer() - began
             told = e.HelperAnswered(helper, render_answer(answer), answer.usage, answer.cost, seconds, answer.model)
-            return Consulted((*failed, told), answer)
+            return Consultation((*failed, told), answer)
         if switched:
             failed.append(switched)
             key, tries = switched.to, 0
@@ -93,7 +93,7 @@ async def try_consult(
             failed = []
         if not again or await ports.stop.wait(wait):
             halt = () if ports.stop.requested else (e.TaskHalted("unavailable", problem),)
-            return Consulted(tuple(failed), None, problem, halt)
+            return Consultation(tuple(failed), None, problem, halt)
 
 
 TRIES = 3
@@ -107,14 +107,14 @@ def switch_model(
     model, or if the error (a wrong key, a bad request) is one that another model must not hide. `failures`: how many
     transport errors have occurred in a row."""
     passing = isinstance(error, TransientError) and failures >= TRIES
-    key = find_next(asked, runtime.ports.models) if passing or isinstance(error, Exhausted | NotServed) else ""
+    key = find_next(asked, runtime.ports.models) if passing or isinstance(error, QuotaExhausted | NotServed) else ""
     if not key:
         return None
     runtime.serving = runtime.serving | {tier: key}
     model = runtime.ports.models[key]
     known, attempt = runtime.ports.protocols.of(model.name), task.attempt
     restarts = attempt is not None and attempt.tier == tier and attempt.protocol != known.protocol
-    until = error.until if isinstance(error, Exhausted) else 0.0
+    until = error.until if isinstance(error, QuotaExhausted) else 0.0
     return e.ModelSwitched(tier, key, model.name, str(error), model.window, known.may_change, restarts, until)
 
 
@@ -134,7 +134,7 @@ def helper_prompt(key: str, question: str, ports: Ports, key_of_model: str, tool
     # A model without tool calls (it acts in text) gets only the first tool, which gives the answer: it cannot call
     # the tools that read the project.
     asked = (question, more, describe_tool(tools[0]) if in_text else "")
-    messages: PersistentList[Message] = PersistentList((Said("\n".join(part for part in asked if part)),))
+    messages: PersistentList[Message] = PersistentList((UserMessage("\n".join(part for part in asked if part)),))
     prompt = Prompt(key, ports.prompt("helper").strip(), messages, tools)
     if in_text:  # A server that supports schemas enforces the form of the answer.
         prompt = replace(prompt, tools=(), schema=tools[0])

@@ -36,7 +36,7 @@ from bough.core.tree.task import Task
 from bough.core.verdict.language import is_test_path
 from bough.core.verdict.test_files import is_product
 from bough.engine.change_approval import ask_judge
-from bough.engine.consult import Consulted, render_answer, render_repair, try_consult
+from bough.engine.consult import Consultation, render_answer, render_repair, try_consult
 from bough.engine.task_workspace import TaskRuntime
 from bough.ports import Batches
 from bough.ports.verifier import Work
@@ -137,7 +137,7 @@ async def examine_work(command: c.Examine, task: Task, runtime: TaskRuntime) -> 
         yield [*asked.events, e.Examined(helper, found.probes, found.notes, found.left_out, found.kinds)]
 
 
-def _read_answer(asked: Consulted, task: Task, form: Form, request: str, known: int) -> Examination | Problems:
+def _read_answer(asked: Consultation, task: Task, form: Form, request: str, known: int) -> Examination | Problems:
     if asked.answer is None:
         return Problems(())
     return probes.read_probes(asked.answer, task.id, form, list_active(task.asked), request, known)

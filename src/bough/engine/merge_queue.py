@@ -17,7 +17,7 @@ from bough.core.ids import GOAL
 from bough.core.journal.run_fold import Run
 from bough.core.merge import conflict_brief
 from bough.core.merge.conflict_brief import build_check_step
-from bough.core.merge.conflict_hunks import MARKER, OURS, THEIRS, Merge, Needed, find_leftover_markers
+from bough.core.merge.conflict_hunks import MARKER, OURS, THEIRS, Merge, StepCheck, find_leftover_markers
 from bough.core.tree.task import Task
 from bough.engine.task_workspace import judge_tree
 from bough.ports import Ports, Workspace
@@ -39,7 +39,7 @@ class Guess(Struct, frozen=True):
 class QueuedStep:
     """A finished step that waits for its turn to be merged."""
 
-    def __init__(self, need: Needed | None, ahead: "QueuedStep | None") -> None:
+    def __init__(self, need: StepCheck | None, ahead: "QueuedStep | None") -> None:
         self.need = need
         """The step's check and tests, which must still pass after later steps; None: it has no work to merge."""
         self.ahead = ahead
@@ -55,7 +55,7 @@ class QueuedStep:
         return await asyncio.shield(self._tree)
 
     @property
-    def needed(self) -> tuple[Needed, ...]:
+    def needed(self) -> tuple[StepCheck, ...]:
         """List the checks and tests of the steps ahead in the queue, which must pass as well."""
         found, queued = [], self.ahead
         while queued is not None:
@@ -74,7 +74,10 @@ class MergeQueue:
 
     @asynccontextmanager
     async def turn(
-        self, need: Needed | None, guess: Callable[[QueuedStep, str], Awaitable[Guess | None]], head: Callable[[], str]
+        self,
+        need: StepCheck | None,
+        guess: Callable[[QueuedStep, str], Awaitable[Guess | None]],
+        head: Callable[[], str],
     ) -> AsyncIterator[QueuedStep]:
         """Let only this step change the head in this block. Until its turn, `guess` tries it on the expected head."""
         await self._places.acquire()

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from bough.core import commands as c
 from bough.core import events as e
 from bough.core.conversation import context
-from bough.core.errors import Refused, SnapshotRefused, TransientError
+from bough.core.errors import RequestRefused, SnapshotRefused, TransientError
 from bough.core.journal.fold_changes import get_attempt
-from bough.core.messages import Answer, Call, Said
+from bough.core.messages import Answer, Call, UserMessage
 from bough.core.planning.agent_choice import render_opening
 from bough.core.settings.sections import MODEL, title_of
 from bough.core.textual.reading import make_call
@@ -20,7 +20,7 @@ from bough.core.tree.task import Task
 from bough.engine.agent_protocol import build_answer_event
 from bough.engine.task_workspace import TaskRuntime, build_halt, compute_backoff, restore_workspace
 from bough.ports import Batches
-from bough.ports.agents import Talk, TurnEnded, TurnProgress
+from bough.ports.agents import Talk, TurnEnd, TurnProgress
 
 SILENT = "(It ended its turn without a message.)"
 CUT_OFF = "(The budget is spent: its turn was cut short, and the work so far is checked.)"
@@ -37,8 +37,8 @@ async def ask_agent(command: c.AskModel, task: Task, runtime: TaskRuntime) -> Ba
     began = ports.timer()
     try:
         talk = None if command.last else await _open_talk(task, runtime)
-        heard = await talk.heard(task.rules.model_timeout) if talk is not None else TurnEnded(CUT_OFF)
-    except (TransientError, Refused) as error:
+        heard = await talk.heard(task.rules.model_timeout) if talk is not None else TurnEnd(CUT_OFF)
+    except (TransientError, RequestRefused) as error:
         await runtime.hang_up()
         wait, halt = 0.0, [build_halt(error)]
         if isinstance(error, TransientError):
@@ -46,13 +46,13 @@ async def ask_agent(command: c.AskModel, task: Task, runtime: TaskRuntime) -> Ba
         yield [e.ModelFailed(str(error), wait, ports.timer() - began), *halt]
         return
     attempt = get_attempt(task)
-    claims = isinstance(heard, TurnEnded) and heard.stop == "end"
-    done = (make_call("done", summary=_take_summary(heard)),) if isinstance(heard, TurnEnded) and claims else ()
+    claims = isinstance(heard, TurnEnd) and heard.stop == "end"
+    done = (make_call("done", summary=_take_summary(heard)),) if isinstance(heard, TurnEnd) and claims else ()
     calls = heard.calls if isinstance(heard, TurnProgress) else done
-    stop = "calls" if calls else heard.stop if isinstance(heard, TurnEnded) else "end"
+    stop = "calls" if calls else heard.stop if isinstance(heard, TurnEnd) else "end"
     answer = Answer(heard.text, calls, stop, heard.usage, heard.cost, f"{MODEL}{attempt.agent}")
     said = build_answer_event(answer, attempt.number, attempt.rounds + (not task.round.asking), ports.timer() - began)
-    if isinstance(heard, TurnEnded):
+    if isinstance(heard, TurnEnd):
         yield await _end_turn(heard, said, task, runtime)
         return
     own = {mine.id: theirs for mine, theirs in zip(said.calls, heard.calls, strict=False)}
@@ -69,7 +69,7 @@ async def _open_talk(task: Task, runtime: TaskRuntime) -> Talk:
     # From here on the agent acts on its own, so check now that no other worker has taken over the task.
     await ports.fence.cross()
     if runtime.talk is not None and runtime.talking == attempt.number:
-        unsaid = [message.text for message in attempt.messages.since(runtime.told) if isinstance(message, Said)]
+        unsaid = [message.text for message in attempt.messages.since(runtime.told) if isinstance(message, UserMessage)]
         if unsaid:
             await runtime.talk.say("\n\n".join(unsaid))
             runtime.told = len(attempt.messages)
@@ -77,7 +77,7 @@ async def _open_talk(task: Task, runtime: TaskRuntime) -> Talk:
     await runtime.hang_up()
     if ports.agent is None:
         who = title_of(attempt.agent)
-        raise Refused(f"{who} is needed here, but no outside agents are configured: pass it with --agent.")
+        raise RequestRefused(f"{who} is needed here, but no outside agents are configured: pass it with --agent.")
     workspace = await runtime.open(task)
     runtime.talk = await ports.agent(attempt.agent).start(workspace, task.rules, partial(ports.progress, task.id))
     runtime.talking, runtime.told = attempt.number, len(attempt.messages)
@@ -85,11 +85,11 @@ async def _open_talk(task: Task, runtime: TaskRuntime) -> Talk:
     return runtime.talk
 
 
-def _take_summary(heard: TurnEnded) -> str:
+def _take_summary(heard: TurnEnd) -> str:
     return heard.text.strip()[-LONGEST:] or SILENT
 
 
-async def _end_turn(heard: TurnEnded, said: e.ModelAnswered, task: Task, runtime: TaskRuntime) -> Sequence[e.AnyEvent]:
+async def _end_turn(heard: TurnEnd, said: e.ModelAnswered, task: Task, runtime: TaskRuntime) -> Sequence[e.AnyEvent]:
     """Record the end of the agent's turn, after ending its processes, which could change files during the check."""
     if not said.calls:
         return [said]  # The answer was cut short, or the agent refused: it gets a message to continue.

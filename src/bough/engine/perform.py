@@ -13,7 +13,7 @@ from bough.core import events as e
 from bough.core.acceptance.examination import explain_contest_refusal, list_failing_probes, live
 from bough.core.acceptance.verdict import Check, Verdict
 from bough.core.conversation import context
-from bough.core.errors import Refused, SnapshotRefused, TooLong, TransientError, WaitEnded
+from bough.core.errors import RequestRefused, SnapshotRefused, TooLong, TransientError, WaitEnded
 from bough.core.ids import GOAL
 from bough.core.journal.fold_changes import get_attempt
 from bough.core.messages import Answer, Call, Prompt, Result, ToolSpec
@@ -140,7 +140,7 @@ async def _ask_model(command: c.AskModel, task: Task, runtime: TaskRuntime) -> B
         yield [failed, *await agent_protocol.continue_with_next(task, runtime, asked, error)]
     except TooLong as error:
         yield [e.ModelFailed(str(error), 0.0, ports.timer() - began, too_long=True, window=error.window)]
-    except Refused as error:
+    except RequestRefused as error:
         failed = e.ModelFailed(str(error), 0.0, ports.timer() - began)
         yield [
             failed,

@@ -26,7 +26,7 @@ from bough.core.tree.task import Attempt, Task
 from bough.core.tree.task_state import State
 from bough.engine import task_workspace
 from bough.engine.agent_protocol import build_attempt, choose_next_tactic, find_agent, find_protocol, repeat_attempt
-from bough.engine.consult import Consulted, try_consult
+from bough.engine.consult import Consultation, try_consult
 from bough.engine.make_plan import Taken, ask_for_steps
 from bough.engine.person_messages import ask_question
 from bough.engine.task_workspace import TaskRuntime
@@ -327,7 +327,7 @@ async def compact_conversation(command: c.Compact, task: Task, runtime: TaskRunt
     limit = compaction.compute_room(messages, at, aim)
     pinned = compaction.render_pinned(facts, messages)
     parts = _split_parts(task.attempt, gone, task, runtime)
-    written, asked = "", Consulted((), None)
+    written, asked = "", Consultation((), None)
     for number, part in enumerate(parts, 1):
         if asked.events:
             yield asked.events

@@ -16,7 +16,7 @@ from bough.core.ids import GOAL, child_path
 from bough.core.journal.run_fold import Run
 from bough.core.journal.task_fold import fold_task
 from bough.core.merge import conflict_brief
-from bough.core.merge.conflict_hunks import Merge, Needed
+from bough.core.merge.conflict_hunks import Merge, StepCheck
 from bough.core.planning.plan import Step, Tier
 from bough.core.tree import next_moves, task_result
 from bough.core.tree.scope import build_inherited
@@ -51,7 +51,7 @@ class MergedStep(Struct, frozen=True):
     """What the agents that resolved conflicts say about their work."""
 
 
-class _Tried(Struct, frozen=True):
+class _MergeAttempt(Struct, frozen=True):
     merge: Merge | None = None
     why: str = ""
     """Why the merge failed; empty if it succeeded."""
@@ -81,9 +81,11 @@ class StepMerger(Struct, eq=False):
         merge = replace(merge, needed=(*merge.needed, *queued.needed))
         return Guess(merge, await self._prove(child, child, merge), merged.both)
 
-    def need(self, child: Task) -> Needed:
+    def need(self, child: Task) -> StepCheck:
         cases = child.acceptance.verdict.cases if child.acceptance.verdict else ""
-        return Needed(conflict_brief.build_check_step(child.step), child.id, cases, context.list_passed_probes(child))
+        return StepCheck(
+            conflict_brief.build_check_step(child.step), child.id, cases, context.list_passed_probes(child)
+        )
 
     async def merge(self, step: Step, child: Task, again: Tier | None, queued: QueuedStep) -> MergedStep:
         """Merge the step's work onto the head. `again`: retry a merge that was given up, with this tier's model."""
@@ -94,7 +96,7 @@ class StepMerger(Struct, eq=False):
         while True:
             path = context.build_merge_path(child, times)
             begun = times <= len(known) and known[times - 1].created
-            tried, instructions = _Tried(), ""
+            tried, instructions = _MergeAttempt(), ""
             # A merge task that an earlier process began just continues, even if the head has moved since: its result is
             # merged onto the current head afterwards.
             if not begun:
@@ -133,30 +135,30 @@ class StepMerger(Struct, eq=False):
             said = "\n\n".join(part for part in (said, work.acceptance.claim or "") if part)
             times += 1
 
-    async def _try(self, step: Step, child: Task, work: Task, head: str, queued: QueuedStep) -> _Tried:
+    async def _try(self, step: Step, child: Task, work: Task, head: str, queued: QueuedStep) -> _MergeAttempt:
         """Merge the work onto the head, and prove the result. Use the guess made ahead of the turn if it still fits."""
         guess = queued.guess
         if guess is not None and work is child and guess.merge.ours == head and guess.verdict.ruling == "passed":
             made = e.ChildMerged(step.name, guess.merge.tree, (), guess.verdict, guess.both, ahead=True)
             await self.stream.write([made])
-            return _Tried(guess.merge, verdict=guess.verdict)
+            return _MergeAttempt(guess.merge, verdict=guess.verdict)
         merged = await self.ports.workspaces.merge(work.base, head, work.tree)
         merge = self._build_merge(child, work, head, merged.tree)
         if merged.conflicts:
             made = e.ChildMerged(step.name, merged.tree, merged.conflicts, both=merged.both)
             await self.stream.write([made])
             why = f"git could not merge {', '.join(f'`{path}`' for path in merged.conflicts)}."
-            return _Tried(merge, why, merged.conflicts, merged.says)
+            return _MergeAttempt(merge, why, merged.conflicts, merged.says)
         queued.expect_tree(merged.tree)
         verdict = await self._prove(child, work, merge)
         await self.stream.write([e.ChildMerged(step.name, merged.tree, (), verdict, merged.both)])
         if verdict.ruling == "passed":
-            return _Tried(merge, verdict=verdict)
+            return _MergeAttempt(merge, verdict=verdict)
         why = _explain_refusal(verdict)
         if not merged.both:
-            return _Tried(merge, why)
+            return _MergeAttempt(merge, why)
         # Where both sides added lines, keeping both was not enough: show them to the agent as conflicts.
-        return _Tried(replace(merge, tree=merged.marked), why, merged.both, ("",) * len(merged.both))
+        return _MergeAttempt(replace(merge, tree=merged.marked), why, merged.both, ("",) * len(merged.both))
 
     def _build_merge(self, child: Task, work: Task, head: str, tree: str) -> Merge:
         """Describe the merge of a step's work onto a head. What must pass: the checks of the step and of those merged
@@ -167,7 +169,7 @@ class StepMerger(Struct, eq=False):
         for other in conflict_brief.list_merged_meanwhile(task, child.base):
             if other.child in steps and other.task:
                 check = conflict_brief.build_check_step(steps[other.child])
-                needed.append(Needed(check, child_path(task.id, other.task), other.cases))
+                needed.append(StepCheck(check, child_path(task.id, other.task), other.cases))
         return Merge(work.base, head, work.tree, tree, tuple(needed), task_result.list_asked_probes(task))
 
     async def _prove(self, child: Task, work: Task, merge: Merge) -> Verdict:
@@ -186,11 +188,11 @@ class StepMerger(Struct, eq=False):
         others = (each.name for each in task.plan.steps if each.name != child.step.name)
         return task.id == GOAL and not child.step.work and all(name in task.children.settled for name in others)
 
-    async def _check_unmoved_head(self, step: Step, child: Task, work: Task) -> _Tried:
+    async def _check_unmoved_head(self, step: Step, child: Task, work: Task) -> _MergeAttempt:
         """Prove a step for which nothing has to be merged, because the head has not moved. Its own check passed on
         these files; the goal's whole check and the probes of other steps have still to run."""
         if work is not child or work.tree == work.base or child.acceptance.verdict is None:
-            return _Tried()
+            return _MergeAttempt()
         merge = self._build_merge(child, work, self.stream.task.tree, work.tree)
         verdict = child.acceptance.verdict
         if not self._is_last(child):
@@ -199,9 +201,9 @@ class StepMerger(Struct, eq=False):
         if verdict.ruling == "passed":
             verdict = await self._run_probes(work, replace(merge, needed=()), verdict)
         if verdict.ruling == "passed":
-            return _Tried()
+            return _MergeAttempt()
         await self.stream.write([e.ChildMerged(step.name, work.tree, (), verdict)])
-        return _Tried(merge, _explain_refusal(verdict))
+        return _MergeAttempt(merge, _explain_refusal(verdict))
 
     async def _run_probes(self, task: Task, merge: Merge, verdict: Verdict) -> Verdict:
         """Run the probes that passed before, and return a failed verdict if one fails now, else the given verdict."""
@@ -227,7 +229,7 @@ class StepMerger(Struct, eq=False):
             ),
         )
 
-    async def _render_brief(self, child: Task, tried: _Tried) -> str:
+    async def _render_brief(self, child: Task, tried: _MergeAttempt) -> str:
         merge = tried.merge
         assert merge is not None
         texts = await self.ports.workspaces.texts(merge.tree, tried.conflicts)

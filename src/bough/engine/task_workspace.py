@@ -18,7 +18,7 @@ from bough.core.acceptance.verdict import Check, Remark, Verdict
 from bough.core.conversation import context
 from bough.core.conversation.compaction import estimate_usage
 from bough.core.conversation.pruning import EssentialFacts, list_edited, list_errors
-from bough.core.errors import Exhausted, SnapshotRefused, TransientError, Unavailable
+from bough.core.errors import QuotaExhausted, SnapshotRefused, TransientError, Unavailable
 from bough.core.events import AnyEvent, TaskHalted
 from bough.core.ids import GOAL
 from bough.core.journal.run_fold import Run
@@ -253,7 +253,7 @@ def estimate_broken_usage(error: TransientError, shown: int, tools: Sequence[Too
 
 def build_halt(error: Unavailable, task: Task | None = None) -> TaskHalted:
     """Return the event that halts a task whose model and all fallbacks are unavailable."""
-    times = (error.until if isinstance(error, Exhausted) else 0.0, task.models.quota_until if task else 0.0)
+    times = (error.until if isinstance(error, QuotaExhausted) else 0.0, task.models.quota_until if task else 0.0)
     if until := min(filter(None, times), default=0.0):
         return TaskHalted("quota", str(error), until=until)
     return TaskHalted("unavailable", str(error))

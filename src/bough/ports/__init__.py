@@ -12,7 +12,7 @@ from bough.core.events import AnyEvent, Record, TaskCreated, ToolServersListed
 from bough.core.merge.active_files import ActiveFile
 from bough.core.messages import Answer, AnswerProtocol, Call, ModelProtocol, Prompt, ToolSpec
 from bough.core.planning.plan import Step, Tier
-from bough.core.verdict.check_run import Finished as Finished
+from bough.core.verdict.check_run import CommandResult as CommandResult
 from bough.core.verdict.texts import FileChange as FileChange
 from bough.ports.agents import OutsideAgent
 from bough.ports.steering import Fence, Inbox, Stop
@@ -108,7 +108,7 @@ class Model(Protocol):
 
     async def ask(self, prompt: Prompt, progress: Callable[[str], None]) -> Answer:
         """Return the model's answer. `progress` gets the text as it streams in. Raises `TransientError` for an error
-        that is worth a retry, and `Refused` for one that is not."""
+        that is worth a retry, and `RequestRefused` for one that is not."""
 
     async def close(self) -> None: ...
 
@@ -157,12 +157,12 @@ class Sandbox(Protocol):
         limit: int,
         progress: Callable[[str], None] = lambda line: None,
         env: Mapping[str, str] | None = None,
-    ) -> Finished:
+    ) -> CommandResult:
         """Run a command in the workspace, in its own process group. On return, none of its processes is left."""
 
     async def serve(
         self, argv: Sequence[str], *, workspace: "WorkFolder", limit: int, env: Mapping[str, str]
-    ) -> "asyncio.Task[Finished]":
+    ) -> "asyncio.Task[CommandResult]":
         """Start a service that runs until its task is cancelled. Other commands of the workspace reach it on localhost.
         Returns once it has started."""
 
@@ -231,7 +231,7 @@ class Contents(Protocol):
         """Return the same texts as `Workspaces.texts`, but block until they are read."""
 
 
-class Merged(Struct, frozen=True):
+class MergeResult(Struct, frozen=True):
     """The result of merging two trees."""
 
     tree: str
@@ -295,7 +295,7 @@ class Workspaces(Protocol):
     async def diff(self, base: str, tree: str, stat: bool = False) -> str:
         """Return the change as a unified diff or, with `stat`, as git's short statistics."""
 
-    async def merge(self, base: str, ours: str, theirs: str) -> Merged:
+    async def merge(self, base: str, ours: str, theirs: str) -> MergeResult:
         """Merge the changes of `ours` and `theirs` since `base` into a new tree; no checkout is touched. Conflicts are
         a result, not an error."""
 

@@ -26,7 +26,7 @@ class TurnProgress(Struct, frozen=True):
     cost: float | None = None
 
 
-class TurnEnded(Struct, frozen=True):
+class TurnEnd(Struct, frozen=True):
     text: str
     stop: Stop = "end"
     usage: Usage = Usage()
@@ -39,7 +39,7 @@ class Talk(Protocol):
     async def say(self, text: str) -> None:
         """Send a text, which starts a new turn. A turn that is still going on is cancelled first."""
 
-    async def heard(self, patience: float) -> TurnProgress | TurnEnded:
+    async def heard(self, patience: float) -> TurnProgress | TurnEnd:
         """Wait for the agent's next actions or the end of its turn. `patience`: seconds of silence to tolerate."""
 
     async def results(self, calls: Sequence[Call], patience: float) -> "list[ToolResult]":
@@ -55,4 +55,4 @@ class OutsideAgent(Protocol):
     name: str
 
     async def start(self, workspace: "WorkFolder", rules: "Rules", progress: Callable[[str], None]) -> Talk:
-        """Start the agent. Raises `Refused` if it is unavailable here, `TransientError` if it ends at once."""
+        """Start the agent. Raises `RequestRefused` if it is unavailable here, `TransientError` if it ends at once."""

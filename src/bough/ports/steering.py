@@ -13,7 +13,7 @@ T = TypeVar("T")
 U = TypeVar("U")
 
 
-class _Watched:
+class _Watchable:
     """Something whose changes others can watch."""
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class _Watched:
             wake()
 
 
-class Stop(_Watched):
+class Stop(_Watchable):
     """A person's request to stop: after the current action (a model call, a tool, a check), or at once (`now`)."""
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ class Stop(_Watched):
         return True
 
 
-class Inbox(_Watched):
+class Inbox(_Watchable):
     """People's messages to the run, oldest first. The process that holds the run fills it."""
 
     def __init__(self) -> None:

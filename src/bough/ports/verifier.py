@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bough.core.acceptance.probes import Form, Probe, Probed
+from bough.core.acceptance.probes import Form, Probe, ProbeResult
 from bough.core.acceptance.verdict import Check, Failure, Verdict
 from bough.core.events import BaseChecked
 from bough.core.verdict.check_run import Baseline, MixedRun
@@ -110,7 +110,7 @@ class Verifier(Protocol):
 
     async def probe(
         self, work: Work, chosen: Sequence[Probe], say: Callable[[str], None], once: bool = False
-    ) -> tuple[Probed, ...]:
+    ) -> tuple[ProbeResult, ...]:
         """Run probes (extra tests) on the task's tree, in a separate checkout. A failure must be seen twice, unless
         they run only `once`."""
 

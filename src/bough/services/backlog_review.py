@@ -53,7 +53,7 @@ REVIEW = ToolSpec(
 )
 
 
-class _Found(Struct, frozen=True):
+class _Finding(Struct, frozen=True):
     goal: str
     kind: Literal["vague", "contradictory", "doubled", "too large"]
     says: str
@@ -61,7 +61,7 @@ class _Found(Struct, frozen=True):
 
 
 class _Review(Struct, frozen=True):
-    findings: tuple[_Found, ...] = ()
+    findings: tuple[_Finding, ...] = ()
 
 
 def find_by_form(name: str, entries: Mapping[str, GoalEntry], check: bool) -> list[GoalFault]:

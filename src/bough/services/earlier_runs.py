@@ -12,7 +12,7 @@ from bough.core.errors import UsageError
 from bough.core.ids import GOAL
 from bough.core.rules import Rules
 from bough.core.tree import task_result
-from bough.core.tree.task_state import Inherited
+from bough.core.tree.task_state import Inheritance
 from bough.services.permissions import is_begun_here
 
 ENDS = {
@@ -38,7 +38,7 @@ class StartingPoint(Struct, frozen=True):
     """A phrase for somebody else's change that the run examines; empty if there is none."""
     follows: str = ""
     """The finished run that this one continues."""
-    inherited: Inherited = Inherited()
+    inherited: Inheritance = Inheritance()
     models: settings.Models | None = None
     """The earlier run's models. None if the person did not begin it on this machine; then `endpoints` is empty."""
     endpoints: dict[str, str] = {}
@@ -63,7 +63,7 @@ async def follow_run(journal: Journal, name: str, at: StartingPoint) -> Starting
         follows=name,
         base="" if applied else task.tree,
         origin="" if applied or task.tree == task.base else run.origin or task.base,
-        inherited=Inherited(
+        inherited=Inheritance(
             above=(*task.inherited.above, earlier),
             results=(*task.inherited.results, f"{name}: {said}{files}"),
             dead_ends=context.list_lessons(task),

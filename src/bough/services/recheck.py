@@ -32,7 +32,7 @@ from bough.core.planning.plan import Step
 from bough.core.tree.task import Task
 from bough.core.tree.task_result import list_live_probes
 from bough.core.verdict.registry import recognise
-from bough.ports import Merged, Ports
+from bough.ports import MergeResult, Ports
 from bough.ports.verifier import Work
 from bough.services.backlog import list_backlogs, load_backlog
 from bough.services.examine import bring_commit, find_change, take_change
@@ -318,12 +318,12 @@ class MovedMain(Struct, frozen=True):
             return e.Rechecked(onto, self.tip, "proven")
         return e.Rechecked(onto, self.tip, "broken", await self._find_first(failing), f"{name_some(failing)} fails")
 
-    async def _merge(self, commit: str) -> Merged:
+    async def _merge(self, commit: str) -> MergeResult:
         """Merge the work with a commit. Lines that both add in the same place count as a conflict here, although
         bough's own merges keep both, because the person's git would stop there."""
         theirs, rerun = await bring_commit(self.session, commit), self.measuring.rerun
         merged = await self.session.workspaces.merge(rerun.base, theirs, rerun.head)
-        return Merged(merged.tree, (*merged.conflicts, *merged.both))
+        return MergeResult(merged.tree, (*merged.conflicts, *merged.both))
 
     async def _find_failing(self, merged: str) -> list[str]:
         """Find tests and probes that fail on the merge but not on main alone. Probes run first, because they are quick.

@@ -14,7 +14,7 @@ from bough.ports.verifier import Verifier
 WORKSPACES, WORKSPACE = ("open", "discard", "merge"), ("snapshot", "restore", "checkpoint")
 
 
-class Blown(BaseException):
+class FuseBlown(BaseException):
     """Raised where the process would die. It is not an `Exception`, so that no code catches it and continues."""
 
 
@@ -22,7 +22,7 @@ class Fuse:
     """Counts the points that the engine passes, and blows at number `at` (from 0); with None it only counts.
 
     There is a point before and after every append and every action: `before append ToolStarted`, `after ask`, `before
-    snapshot` … With `kill` the process gets a real SIGKILL; otherwise `Blown` is raised.
+    snapshot` … With `kill` the process gets a real SIGKILL; otherwise `FuseBlown` is raised.
     """
 
     def __init__(self, at: int | None = None, *, kill: bool = False) -> None:
@@ -36,7 +36,7 @@ class Fuse:
         if self.at is not None and number >= self.at:  # Concurrent work must not go on after the fuse has blown.
             if self.kill:
                 os.kill(os.getpid(), signal.SIGKILL)
-            raise Blown(name)
+            raise FuseBlown(name)
 
     def wrap(self, ports: Ports) -> Ports:
         """Return the same ports, with the fuse around every call."""
@@ -46,18 +46,18 @@ class Fuse:
 
         return replace(
             ports,
-            store=cast(Store, _Wired(ports.store, self, {"append": name_append, "put_blob": None})),
-            models={tier: cast(Model, _Wired(model, self, {"ask": None})) for tier, model in ports.models.items()},
-            tools=cast(Tools, _Wired(ports.tools, self, {"run": lambda call, *rest: f"tool {call.name}"})),
-            workspaces=cast(Workspaces, _Wired(ports.workspaces, self, dict.fromkeys(WORKSPACES))),
-            verifier=cast(Verifier, _Wired(ports.verifier, self, {"judge": None, "probe": None})),
+            store=cast(Store, _FusedPort(ports.store, self, {"append": name_append, "put_blob": None})),
+            models={tier: cast(Model, _FusedPort(model, self, {"ask": None})) for tier, model in ports.models.items()},
+            tools=cast(Tools, _FusedPort(ports.tools, self, {"run": lambda call, *rest: f"tool {call.name}"})),
+            workspaces=cast(Workspaces, _FusedPort(ports.workspaces, self, dict.fromkeys(WORKSPACES))),
+            verifier=cast(Verifier, _FusedPort(ports.verifier, self, {"judge": None, "probe": None})),
         )
 
 
 Naming = Callable[..., str] | None
 
 
-class _Wired:
+class _FusedPort:
     """Passes calls on to the target. The fuse may blow before and after the named methods, and likewise for the
     workspaces that `open` returns."""
 
@@ -76,6 +76,6 @@ class _Wired:
             self._fuse.pass_by(f"before {point}")
             result = await method(*args, **kwargs)
             self._fuse.pass_by(f"after {point}")
-            return _Wired(result, self._fuse, dict.fromkeys(WORKSPACE)) if name == "open" else result
+            return _FusedPort(result, self._fuse, dict.fromkeys(WORKSPACE)) if name == "open" else result
 
         return wired

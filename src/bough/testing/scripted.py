@@ -14,7 +14,7 @@ from bough.core.messages import Answer, Call, Prompt
 
 Reply = Answer | Awaitable[Answer]
 Item = Answer | Callable[[Prompt], Reply] | BaseException
-"""An item of a script: an answer, a function of the prompt, or an error to raise (`TransientError`, `Refused`)."""
+"""An item of a script: an answer, a function of the prompt, or an error to raise."""
 
 
 class ScriptExhausted(AssertionError):

@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from bough.core.messages import Replied
+from bough.core.messages import ModelMessage
 from bough.core.tree.task import Task
 from bough.views.formatting import first_line, one_line
 from bough.views.task_view import describe_call
@@ -29,7 +29,7 @@ def _describe_point(task: Task) -> str:
         return f"its step {last.child} is {describe_state(last.state)}" if last else "before its first step"
     messages = task.attempt.messages if task.attempt else ()
     places = range(len(messages) - 1, -1, -1)
-    replied = next((found for place in places if isinstance(found := messages[place], Replied)), None)
+    replied = next((found for place in places if isinstance(found := messages[place], ModelMessage)), None)
     if replied is None:
         return "before its first round"
     return ", ".join(one_line(describe_call(call)) for call in replied.calls) or f"says: {first_line(replied.text)}"

@@ -23,7 +23,7 @@ from bough.core.conversation import context
 from bough.core.conversation.persistent_list import PersistentList
 from bough.core.errors import NewerRun, TransientError, UsageError
 from bough.core.ids import parent_path
-from bough.core.messages import Answer, Prompt, Said, ToolSpec
+from bough.core.messages import Answer, Prompt, ToolSpec, UserMessage
 from bough.core.planning import prompt_values
 from bough.core.planning.guidance import LONGEST, guidance_of, with_guidance
 from bough.core.planning.plan import Tier
@@ -180,7 +180,7 @@ class PlannerBench:
             "longest": f"{LONGEST:,}",
         }
         question = context.render((Path(__file__).parent / "optimiser.md").read_text(encoding="utf-8"), values)
-        asked = Prompt("optimise#proposal", load_prompt("helper").strip(), PersistentList((Said(question),)), ())
+        asked = Prompt("optimise#proposal", load_prompt("helper").strip(), PersistentList((UserMessage(question),)), ())
         return render_answer(await self._call(asked, "strong")).strip() or guidance
 
     async def _call(self, asked: Prompt, tier: Tier) -> Answer:

@@ -25,12 +25,12 @@ from bough.adapters.sandboxes.approval import YES, Permit, escape_invisible, fin
 from bough.adapters.sandboxes.pipes import Pipes
 from bough.adapters.sandboxes.view import find_private_folder
 from bough.adapters.workspaces.plain_folder import make_plain_folder
-from bough.core.errors import Refused, TransientError
-from bough.core.messages import Answer, Call, Prompt, Replied, Stop, Usage
+from bough.core.errors import RequestRefused, TransientError
+from bough.core.messages import Answer, Call, ModelMessage, Prompt, Stop, Usage
 from bough.core.rules import Rules
 from bough.core.settings.sections import MODEL, title_of
 from bough.ports import Sandbox, ToolResult, WorkFolder
-from bough.ports.agents import Talk, TurnEnded, TurnProgress
+from bough.ports.agents import Talk, TurnEnd, TurnProgress
 
 _LINE = 64 << 20
 """The most bytes of one message."""
@@ -53,7 +53,7 @@ _AUTH = -32000
 """The protocol's error code for an agent that requires a login."""
 
 
-class WantsLogin(Refused):
+class WantsLogin(RequestRefused):
     """The agent requires a login: it has no key, or was not configured to use the key."""
 
 
@@ -167,7 +167,7 @@ class AcpTalk:
         if not self._turn.done():
             raise TransientError(f"{self._agent.title} did not end its turn when asked to.")
 
-    async def heard(self, patience: float) -> TurnProgress | TurnEnded:
+    async def heard(self, patience: float) -> TurnProgress | TurnEnd:
         async with self._in_time():
             while not (ready := self._ready()):
                 if self._turn is not None and self._turn.done():
@@ -277,7 +277,7 @@ class AcpTalk:
         now = time.monotonic()
         return find_simultaneous([deed for deed in self._deeds.values() if deed.ready(now, _INPUT)])
 
-    async def _turn_ended(self) -> TurnEnded:
+    async def _turn_ended(self) -> TurnEnd:
         assert self._turn is not None, "no turn has begun"
         turn, self._turn = self._turn, None
         try:
@@ -287,7 +287,7 @@ class AcpTalk:
         if ended.stop_reason == "cancelled":
             raise TransientError(f"{self._agent.title} cancelled its own turn.")
         usage, cost = self._used(ended.usage)
-        return TurnEnded(self._words(), _STOPS.get(ended.stop_reason, "length"), usage, cost)
+        return TurnEnd(self._words(), _STOPS.get(ended.stop_reason, "length"), usage, cost)
 
     def _words(self, before: int | None = None) -> str:
         """Remove and return the agent's text that came before report number `before` (None: all of its text)."""
@@ -332,7 +332,7 @@ class AcpTalk:
         except (acp.RequestError, ConnectionError) as error:
             raise (await self._gone(error)) from error
 
-    async def _gone(self, error: Exception) -> TransientError | Refused:
+    async def _gone(self, error: Exception) -> TransientError | RequestRefused:
         if isinstance(error, acp.RequestError):
             if error.code == _AUTH:
                 return WantsLogin(f"{self._agent.title} requires a login: {error}. {self._agent.advice}".strip())
@@ -340,7 +340,7 @@ class AcpTalk:
             return TransientError(f"{self._agent.title} failed: {error or 'the connection is closed'}{detail}.")
         why = await self._pipes.why()
         if not self._session:  # An agent that does not start now will not start next time either.
-            return Refused(f"{self._agent.title} cannot be started. {why} {self._agent.advice}".strip())
+            return RequestRefused(f"{self._agent.title} cannot be started. {why} {self._agent.advice}".strip())
         return TransientError(f"{self._agent.title} is gone. {why}".strip())
 
 
@@ -380,7 +380,7 @@ def _copy_home(paths: Sequence[Path], workspace: WorkFolder) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         left -= sum(file.lstat().st_size for file in (path.rglob("*") if path.is_dir() else (path,)))
         if left < 0:
-            raise Refused(f"{path} is too large to copy for an agent: name the files in it that it needs.")
+            raise RequestRefused(f"{path} is too large to copy for an agent: name the files in it that it needs.")
         if path.is_dir():
             shutil.copytree(path, target, symlinks=True, ignore_dangling_symlinks=True)
         else:
@@ -409,7 +409,7 @@ class AgentModel:
                 text.append(heard.text)
                 cost = heard.cost if cost is None else cost + (heard.cost or 0.0)
                 usage = heard.usage if heard.usage.input else usage
-                if isinstance(heard, TurnEnded):
+                if isinstance(heard, TurnEnd):
                     return Answer("\n".join(part for part in text if part), (), heard.stop, usage, cost, self.name)
                 await talk.results(heard.calls, self._rules.model_timeout)
         finally:
@@ -421,4 +421,4 @@ class AgentModel:
 
 def _words(message: object) -> str:
     text = getattr(message, "text", "")
-    return f"You answered:\n{text}" if isinstance(message, Replied) else str(text)
+    return f"You answered:\n{text}" if isinstance(message, ModelMessage) else str(text)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from bough.core.errors import Refused
+from bough.core.errors import RequestRefused
 from bough.core.messages import Answer, Prompt
 
 NOBODY = "none"
@@ -13,6 +13,6 @@ class AbsentModel:
     window = 0
 
     async def ask(self, prompt: Prompt, progress: Callable[[str], None]) -> Answer:
-        raise Refused("This needs a model, but the run started without one: use `bough resume --model NAME`.")
+        raise RequestRefused("This needs a model, but the run started without one: use `bough resume --model NAME`.")
 
     async def close(self) -> None: ...

@@ -17,7 +17,7 @@ from typing import Any
 from msgspec import Struct
 
 from bough.adapters.models.pace import Pace
-from bough.core.errors import Exhausted, NotServed, TransientError, Unavailable, WaitEnded
+from bough.core.errors import NotServed, QuotaExhausted, TransientError, Unavailable, WaitEnded
 from bough.core.messages import Answer, Prompt
 from bough.ports import Model
 from bough.ports.steering import Stop
@@ -41,7 +41,7 @@ class Gate:
         self._host = host
         self._waiting: list[_Applicant] = []
         self._alarm: asyncio.TimerHandle | None = None
-        self._exhausted: tuple[float, Exhausted] | None = None
+        self._exhausted: tuple[float, QuotaExhausted] | None = None
 
     @asynccontextmanager
     async def turn(self, say: Say, stop: Stop) -> AsyncIterator[None]:
@@ -64,7 +64,7 @@ class Gate:
                 for waiting in self._waiting:
                     waiting.say(f"\n{self._explain()}\n")
             raise
-        except Exhausted as error:
+        except QuotaExhausted as error:
             self.pace.under_way.remove(sent)
             self._exhausted = (self.timer(), error)
             self._tell_all(error)
@@ -161,7 +161,7 @@ class PacedModel:
 
 def _copy(error: Unavailable) -> Unavailable:
     """Return a copy of the error, so that every waiter raises an exception of its own."""
-    if isinstance(error, Exhausted):
-        return Exhausted(str(error), error.until)
+    if isinstance(error, QuotaExhausted):
+        return QuotaExhausted(str(error), error.until)
     assert isinstance(error, TransientError)
     return TransientError(str(error), error.retry_after, error.sign)

@@ -14,7 +14,7 @@ from msgspec import Raw, Struct
 
 from bough.adapters.models.dialect import HttpModel, Progress, add_counts, ensure_content, get_arguments
 from bough.adapters.models.wire import BaseReader, Complaint, decode, encode_json, parse_fields, sanitize_name
-from bough.core.messages import Answer, Call, Message, Prompt, Replied, Result, Said, Stop, ToolSpec, Usage
+from bough.core.messages import Answer, Call, Message, ModelMessage, Prompt, Result, Stop, ToolSpec, Usage, UserMessage
 from bough.core.textual.spelling import UNREADABLE
 
 VERSION = "2023-06-01"
@@ -206,7 +206,7 @@ class AnthropicModel(HttpModel):
     def _finish(self, prompt: Prompt, messages: bytes | bytearray) -> Iterable[bytes | bytearray]:
         # Count the messages up to the model's last answer; 0: this is the first round.
         place = len(prompt.messages)
-        while place and not isinstance(prompt.messages[place - 1], Replied):
+        while place and not isinstance(prompt.messages[place - 1], ModelMessage):
             place -= 1
         # A moved mark changes bytes that were sent before, so move it only if the cache would not be found otherwise.
         many = place and len(prompt.messages) - place > MANY
@@ -215,7 +215,7 @@ class AnthropicModel(HttpModel):
         return marked, messages[before:], CLOSED if messages else b"]}"
 
     def _encode(self, message: Message, before: str) -> tuple[bytes, str]:
-        role = "assistant" if isinstance(message, Replied) else "user"
+        role = "assistant" if isinstance(message, ModelMessage) else "user"
         # Roles must alternate, so a message of the same role joins the last turn: leave it and its last block open.
         encoded = msgspec.json.encode(self._blocks(message))[1:-2]
         if role == before:
@@ -225,7 +225,7 @@ class AnthropicModel(HttpModel):
 
     def _blocks(self, message: Message) -> list[Any]:
         match message:
-            case Said(text):
+            case UserMessage(text):
                 return [_make_text(text)]
             case Result(call, text, ok, picture):
                 block: dict[str, Any] = {"type": "tool_result", "tool_use_id": sanitize_name(call, "call")}
@@ -235,13 +235,13 @@ class AnthropicModel(HttpModel):
                     source = {"type": "base64", "media_type": picture.kind, "data": data}
                     return [block | {"content": [_make_text(text), {"type": "image", "source": source}]}]
                 return [block | ({"content": text} if text else {})]
-            case Replied():
+            case ModelMessage():
                 blocks = self._list_blocks(message)
                 # The interface rejects a turn that is empty or ends with thinking.
                 ends = blocks and blocks[-1].get("type") in ("text", "tool_use")
                 return blocks if ends else [*blocks, _make_text("")]
 
-    def _list_blocks(self, message: Replied) -> list[Any]:
+    def _list_blocks(self, message: ModelMessage) -> list[Any]:
         """Return the blocks as this model sent them; of another model's answer just the text and the calls."""
         listed: list[dict[str, Any]] = [{"type": "text"}]
         waiting = [

@@ -14,8 +14,20 @@ from msgspec.structs import replace
 
 from bough.adapters.models import wire
 from bough.adapters.models.dialect import HttpModel, Progress, add_counts, get_arguments
-from bough.core.errors import Exhausted, TooLong, TransientError, Unavailable
-from bough.core.messages import Answer, Call, Message, Picture, Prompt, Replied, Result, Said, Stop, ToolSpec, Usage
+from bough.core.errors import QuotaExhausted, TooLong, TransientError, Unavailable
+from bough.core.messages import (
+    Answer,
+    Call,
+    Message,
+    ModelMessage,
+    Picture,
+    Prompt,
+    Result,
+    Stop,
+    ToolSpec,
+    Usage,
+    UserMessage,
+)
 from bough.core.textual.cleaning import repair_surrogates
 
 IMAGES = "The images that the calls above show, in order:"
@@ -240,7 +252,7 @@ class ChatModel(HttpModel):
         wanted = min(prompt.answers, self._answers_now)
         try:
             answer = await super()._ask(replace(prompt, answers=wanted), progress)
-        except (TooLong, Exhausted):
+        except (TooLong, QuotaExhausted):
             raise
         except Unavailable as error:
             if wanted == 1 or (isinstance(error, TransientError) and error.sign == "throttled"):
@@ -277,7 +289,7 @@ class ChatModel(HttpModel):
         result can only be text, so the images follow in a message of their own after the last result."""
         left, *waiting = before.split()[1:] or ["0"]
         shaped = [self._build_message(message)]
-        if isinstance(message, Replied):
+        if isinstance(message, ModelMessage):
             left, waiting = str(len(message.calls)), []
         elif isinstance(message, Result):
             left = str(max(int(left) - 1, 0))
@@ -293,11 +305,11 @@ class ChatModel(HttpModel):
 
     def _build_message(self, message: Message) -> dict[str, Any]:
         match message:
-            case Said(text):
+            case UserMessage(text):
                 return {"role": "user", "content": text}
             case Result(call, text):
                 return {"role": "tool", "tool_call_id": call, "content": text}
-            case Replied(text, calls, extra):
+            case ModelMessage(text, calls, extra):
                 shaped: dict[str, Any] = {"role": "assistant", "content": text or (None if calls else wire.EMPTY)}
                 if calls:
                     shaped["tool_calls"] = made = [self._call(call) for call in calls]

@@ -1,7 +1,7 @@
 """What all models behind HTTP share: one POST per round, each message encoded once, an answer assembled as it arrives.
 
 An answer is read as it streams in (server-sent events) or as one JSON document when a server does not stream. Any error
-on the way is raised as `TransientError` or `Refused`; see faults.py.
+on the way is raised as `TransientError` or `RequestRefused`; see faults.py.
 
 A new protocol is one file with a `HttpModel` and its reader, and one row in `providers.DIALECTS`.
 """
@@ -24,8 +24,8 @@ from bough.adapters.models.prices import Price, Window
 from bough.core.conversation.compaction import measure_messages
 from bough.core.conversation.persistent_list import PersistentList
 from bough.core.conversation.text_fitting import BYTES
-from bough.core.errors import Refused, TooLong, TransientError, Unavailable, UsageError
-from bough.core.messages import Answer, Call, Message, Picture, Prompt, Replied, ToolSpec, Usage
+from bough.core.errors import RequestRefused, TooLong, TransientError, Unavailable, UsageError
+from bough.core.messages import Answer, Call, Message, ModelMessage, Picture, Prompt, ToolSpec, Usage
 from bough.core.textual.spelling import UNREADABLE
 
 Encode = Callable[[Message, str], tuple[bytes, str]]
@@ -192,7 +192,7 @@ class HttpModel(RemoteModel):
         reader = self.reader(self.name, progress)
         try:
             await self._post(self.body(prompt), reader)
-        except Refused as error:
+        except RequestRefused as error:
             if not (self._sees and prompt.pictures and ABOUT_IMAGES.search(str(error))):
                 raise
             # The model takes no images after all, or not this one: continue with text.
@@ -237,7 +237,7 @@ class HttpModel(RemoteModel):
             self._check_size(len(body), reader)
         elif first[:1] == b"<":
             at = self._at
-            raise Refused(f"{at.host} sent a web page, not a model's answer, for {at.name}; check the base URL.")
+            raise RequestRefused(f"{at.host} sent a web page, not a model's answer, for {at.name}; check the base URL.")
         else:
             await self._read_stream(first, chunks, reader)
 
@@ -274,7 +274,7 @@ class HttpModel(RemoteModel):
         if size <= CONTENT:
             return
         said = reader.answer()
-        if measure_messages((Replied(said.text, said.calls, said.extra),)) * BYTES > CONTENT:
+        if measure_messages((ModelMessage(said.text, said.calls, said.extra),)) * BYTES > CONTENT:
             raise faults.explain_oversize(self._at, CONTENT)
 
     def _take(self, read: Callable[[bytes], None], payload: bytes) -> None:
@@ -342,7 +342,7 @@ def _attach_usage(error: Unavailable, reader: wire.BaseReader) -> Unavailable:
     """Add the estimated usage of the part that has arrived to the error, so that it is charged."""
     if isinstance(error, TransientError):
         came = reader.answer()
-        output = came.usage.output or measure_messages((Replied(came.text, came.calls, came.extra),))
+        output = came.usage.output or measure_messages((ModelMessage(came.text, came.calls, came.extra),))
         if output or came.usage.input:
             error.usage = Usage(came.usage.input, output, came.usage.cache_read, came.usage.cache_write, estimated=True)
     return error

@@ -19,7 +19,7 @@ from urllib.parse import quote, unquote, urlsplit
 import h11
 
 from bough.adapters.models import faults
-from bough.core.errors import Refused
+from bough.core.errors import RequestRefused
 
 READ = 65_536
 """The most bytes read from a connection at once."""
@@ -101,7 +101,7 @@ class DirectLink:
         return None
 
     def _find_proxy(self, origin: Origin) -> Proxy | None:
-        """Find the proxy for a server, if it is not excepted (`NO_PROXY`). Raises `Refused` for an unusable one."""
+        """Find the proxy for a server, unless `NO_PROXY` excepts it. Raises `RequestRefused` for a bad one."""
         from urllib.request import proxy_bypass
 
         encrypted, host, port = origin
@@ -111,7 +111,7 @@ class DirectLink:
         try:
             place, _, headers = _parse_url(url if "://" in url else f"http://{url}")
         except faults.BadAddress as error:
-            raise Refused(
+            raise RequestRefused(
                 f"The proxy that the environment names cannot be used ({error}); "
                 "fix HTTPS_PROXY and ALL_PROXY, or unset them."
             ) from None
@@ -183,7 +183,7 @@ def _parse_url(url: str) -> tuple[Origin, str, faults.Headers]:
     return (encrypted, host, port or (443 if encrypted else 80)), target, headers
 
 
-class _Unsent(faults.LinkError):
+class _SendFailed(faults.LinkError):
     """The server did not take the rest of a request."""
 
 
@@ -205,8 +205,8 @@ class _Connection:
         pieces = [self._state.send(event) for event in (head, h11.Data(data=body), h11.EndOfMessage())]
         self._writer.write(b"".join(piece for piece in pieces if piece))
         # A server that refuses a request may close before all of it has arrived; its answer says why.
-        with suppress(_Unsent):
-            async with _within(timeout, faults.Silent, _Unsent):
+        with suppress(_SendFailed):
+            async with _within(timeout, faults.Silent, _SendFailed):
                 await self._writer.drain()
 
     async def read_head(self, timeout: float | None) -> h11.Response:

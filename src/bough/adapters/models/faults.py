@@ -1,7 +1,7 @@
 """Turns errors between bough and a provider into one of two classes, with a sentence for the person.
 
-`TransientError` is worth a retry, `Refused` is not. A sentence says what happened, where, and what to do, with the
-provider's own message cut to a line; the key is redacted from it, even if a provider repeats only a part.
+`TransientError` is worth a retry, `RequestRefused` is not. A sentence says what happened, where, and what to do, with
+the provider's own message cut to a line; the key is redacted from it, even if a provider repeats only a part.
 """
 
 import re
@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from bough.core.errors import Exhausted, NotServed, Refused, Sign, TooLong, TransientError, Unavailable
+from bough.core.errors import NotServed, QuotaExhausted, RequestRefused, Sign, TooLong, TransientError, Unavailable
 
 Headers = Sequence[tuple[bytes, bytes]]
 
@@ -154,7 +154,9 @@ def explain_status(at: Endpoint, status: int, headers: Mapping[str, str], body: 
         wait = min(float(found[1]), LONGEST_WAIT)
     if 300 <= status < 400:
         target = at.sanitize(headers.get("location", "another place"))
-        return Refused(f"{at.host} answers with a redirect ({status}) to {target}; set the base URL to its target.")
+        return RequestRefused(
+            f"{at.host} answers with a redirect ({status}) to {target}; set the base URL to its target."
+        )
     return _classify(at, status, _find_error(error), wait)
 
 
@@ -174,7 +176,7 @@ def explain_link_error(at: Endpoint, error: LinkError, timeout: float) -> Unavai
         return TransientError(f"{at.name} at {at.host} sent nothing for {timeout:g} s.")
     if isinstance(error, Unreachable):
         if any(isinstance(each, ssl.SSLCertVerificationError) for each in _walk_causes(error)):
-            return Refused(
+            return RequestRefused(
                 f"The certificate of {at.host} was not accepted ({at.sanitize(str(error))}); "
                 "check the base URL, or give the system the certificate of your own authority."
             )
@@ -187,7 +189,7 @@ def explain_link_error(at: Endpoint, error: LinkError, timeout: float) -> Unavai
         said = f"{at.host} could not be reached for {at.name} ({at.sanitize(str(error))}); {advice}."
         return TransientError(said, sign="down")
     if isinstance(error, BadAddress):
-        return Refused(f"{at.host} is not a valid address; set the base URL to one with http:// or https://.")
+        return RequestRefused(f"{at.host} is not a valid address; set the base URL to one with http:// or https://.")
     return explain_cut_stream(at, at.sanitize(str(error)))
 
 
@@ -269,7 +271,7 @@ def _classify(at: Endpoint, status: int, error: Any, wait: float | None) -> Unav
         until = time() + wait
         local = localtime(until)
         clock = strftime("%H:%M" if local[:3] == localtime()[:3] else "%A %d %B, %H:%M", local)
-        return Exhausted(f"The quota for {at.name} at {at.host} is exhausted until {clock} (429){told}", until)
+        return QuotaExhausted(f"The quota for {at.name} at {at.host} is exhausted until {clock} (429){told}", until)
     if status == 429:
         return TransientError(f"{at.host} is rate-limiting {at.name} (429){told}", wait, "throttled")
     if status in PASSING_STATUS or status >= 500:
@@ -277,13 +279,13 @@ def _classify(at: Endpoint, status: int, error: Any, wait: float | None) -> Unav
         sign: Sign = "" if status < 500 else "throttled" if status == OVERLOADED or wait is not None else "down"
         return TransientError(f"{at.host} failed to serve {at.name} ({status}){told}", wait, sign)
     if status in (401, 403):
-        return Refused(f"{at.host} rejected the key for {at.name} ({status}){told} — {_advise_on_key(at)}.")
+        return RequestRefused(f"{at.host} rejected the key for {at.name} ({status}){told} — {_advise_on_key(at)}.")
     if status == 404:
         pull = f", or run `ollama pull {at.model}`" if at.name.startswith("ollama:") else ""
         return NotServed(
             f"{at.host} does not know {at.name} (404){told} — check the model's name and the base URL{pull}."
         )
-    return Refused(
+    return RequestRefused(
         f"{at.host} refused the request for {at.name} ({status}){told} "
         "— check the model's name, and that it can call tools."
     )

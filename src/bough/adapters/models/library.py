@@ -19,8 +19,8 @@ from bough.adapters.models import faults
 from bough.adapters.models.dialect import Options, RemoteModel, ensure_content, get_arguments
 from bough.adapters.models.faults import Endpoint
 from bough.adapters.models.wire import clamp_count, repair_calls, sanitize_name
-from bough.core.errors import Refused, TransientError, UsageError
-from bough.core.messages import Answer, Call, Message, Prompt, Replied, Result, Said, Stop, Usage
+from bough.core.errors import RequestRefused, TransientError, UsageError
+from bough.core.messages import Answer, Call, Message, ModelMessage, Prompt, Result, Stop, Usage, UserMessage
 from bough.core.textual.cleaning import repair_surrogates
 from bough.installed import lacking
 
@@ -97,7 +97,7 @@ class LibraryModel(RemoteModel):
         made: list[Any] = []
         names: dict[str, str] = {}
         for message in prompt.messages:
-            if isinstance(message, Replied):
+            if isinstance(message, ModelMessage):
                 names = {call.id: sanitize_name(call.name, "unknown") for call in message.calls}
                 made.append(self._response(message))
                 continue
@@ -118,11 +118,11 @@ class LibraryModel(RemoteModel):
                     content = [text, m.BinaryContent(pictures[picture.blob], media_type=picture.kind)]
                 outcome = "success" if ok else "failed"
                 return m.ToolReturnPart(names.get(call, "unknown"), content, tool_call_id=call, outcome=outcome)
-            case Said(text):
+            case UserMessage(text):
                 return m.UserPromptPart(ensure_content(text))
         raise TypeError(message)
 
-    def _response(self, message: Replied) -> Any:
+    def _response(self, message: ModelMessage) -> Any:
         """Return this model's answer as it gave it, with bough's ids for calls; of another's only text and calls."""
         from pydantic_ai import messages as m
 
@@ -195,7 +195,7 @@ def _check_installed(at: Endpoint) -> None:
 
 
 def load(at: Endpoint, env: Mapping[str, str]) -> Any:
-    """Load the library's model of that name. Raises `UsageError` if the extra is missing, `Refused` if the model
+    """Load the library's model of that name. Raises `UsageError` if the extra is missing, `RequestRefused` if the model
     cannot be set up."""
     _check_installed(at)
     from pydantic_ai.exceptions import UserError
@@ -240,7 +240,7 @@ def load(at: Endpoint, env: Mapping[str, str]) -> Any:
             raise lacking(at.name, provider) from None
         raise UsageError(f"{at.name} needs packages that pydantic-ai installs only on request: {error}") from None
     except (UserError, ValueError, *_sign_in_errors()) as error:
-        raise Refused(f"{at.name} cannot be set up: {at.sanitize(str(error))} — {at.advice}.") from None
+        raise RequestRefused(f"{at.name} cannot be set up: {at.sanitize(str(error))} — {at.advice}.") from None
 
 
 def _sign_in_errors() -> tuple[type[Exception], ...]:
@@ -280,4 +280,6 @@ async def _told(at: Endpoint, timeout: float) -> AsyncIterator[None]:
     except x.UnexpectedModelBehavior as error:
         raise faults.explain_garbled(at, str(error).encode()) from error
     except (x.UserError, *_sign_in_errors()) as error:
-        raise Refused(f"{at.name} at {at.host} is unavailable: {at.sanitize(str(error))} — {at.advice}.") from error
+        raise RequestRefused(
+            f"{at.name} at {at.host} is unavailable: {at.sanitize(str(error))} — {at.advice}."
+        ) from error

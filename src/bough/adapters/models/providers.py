@@ -27,7 +27,7 @@ from bough.adapters.models.prices import compute_price
 from bough.adapters.models.recording import ReplayModel
 from bough.adapters.models.wire import Client, join_url, read_everything
 from bough.core.budget.limits import ModelPrice
-from bough.core.errors import Refused, Unavailable, UsageError
+from bough.core.errors import RequestRefused, Unavailable, UsageError
 from bough.core.messages import Usage
 from bough.core.textual.spelling import UNREADABLE, suggest_word
 from bough.ports import Model
@@ -116,7 +116,7 @@ def make_model(
     longest: float = LONGEST,
     own_price: ModelPrice | None = None,
 ) -> Model:
-    """Make the model of that name. Raises `UsageError` for an unknown provider, `Refused` if its key is missing.
+    """Make the model of that name. Raises `UsageError` for an unknown provider, `RequestRefused` if its key is missing.
 
     `window`: the context window in tokens, if none is known; `images`: whether the model takes them, if known."""
     if name == NOBODY:
@@ -197,7 +197,7 @@ def find_endpoint(name: str, base_url: str | None, env: Mapping[str, str]) -> En
     own = url == known.base_url
     key = find_key(provider, env, keyring=own)
     if own and known.keys and not key:
-        raise Refused(
+        raise RequestRefused(
             f"{provider}:{model} needs a key: set {known.keys[0]} in the environment"
             f"{' or keep it in the keyring' if _has_keyring() else ''}; `bough demo` runs without one."
         )

@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from bough.core.errors import Refused, UsageError
+from bough.core.errors import RequestRefused, UsageError
 from bough.core.messages import Answer, Prompt
 from bough.core.textual.spelling import UNREADABLE
 from bough.ports import Model
@@ -103,7 +103,7 @@ class ReplayModel:
         line = self._take(prompt.key)
         if line is None:
             used = "no further answer" if prompt.key in self._answers else "no answer"
-            raise Refused(
+            raise RequestRefused(
                 f"The recording {self._path} has {used} for the call {prompt.key}: it belongs to another goal or to "
                 "another version of bough; record it again with --record, or run with a model."
             )

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, cast
 
-from bough.ports import Finished, Sandbox, WorkFolder
+from bough.ports import CommandResult, Sandbox, WorkFolder
 
 Permit = Callable[[str, str], Awaitable[str | None]]
 """Shows a command line and its task to the person, and returns their answer, or None if nobody answers."""
@@ -38,12 +38,12 @@ class _ApprovedSandbox:
         listed = ", ".join(f"`{pattern}`" for pattern in self._patterns)
         return f"{self._sandbox.says} Commands like {listed} run only when the person allows them."
 
-    async def run(self, argv: Sequence[str], *, workspace: WorkFolder, **how: Any) -> Finished:
+    async def run(self, argv: Sequence[str], *, workspace: WorkFolder, **how: Any) -> CommandResult:
         pattern = find_matching_pattern(self._patterns, argv)
         if pattern and (why := await self._find_refusal(argv, workspace.env.get("BOUGH_TASK", ""))):
             said = f"Not run: a command like `{pattern}` needs the person's approval, and {why}. Do not try it another "
             said += "way: continue without it, and say at the end what is left to do.\n"
-            return Finished(REFUSED, said.encode(errors="replace"), 0.0)
+            return CommandResult(REFUSED, said.encode(errors="replace"), 0.0)
         return await self._sandbox.run(argv, workspace=workspace, **how)
 
     async def _find_refusal(self, argv: Sequence[str], task: str) -> str:

@@ -17,7 +17,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from bough.adapters.tools.output_text import decode_output
-from bough.ports import Finished, Sandbox, WorkFolder
+from bough.ports import CommandResult, Sandbox, WorkFolder
 from bough.trust.handles import OpenHandle
 
 _SCRIPT = 'exec "$@" <"$0/in" >"$0/out"'
@@ -32,7 +32,7 @@ class Pipes(Struct, eq=False):
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
-    _running: asyncio.Task[Finished]
+    _running: asyncio.Task[CommandResult]
     _transport: asyncio.ReadTransport
     _folder: Path
     unreadable: bool = False

@@ -31,7 +31,7 @@ from bough.adapters.sandboxes.seatbelt import Seatbelt
 from bough.adapters.sandboxes.supervisors import Command, SupervisorPool
 from bough.adapters.sandboxes.view import FileSystemView, find_private_folder, identify_mounts
 from bough.core.errors import UsageError, WorkspaceError
-from bough.ports import Finished, WorkFolder
+from bough.ports import CommandResult, WorkFolder
 
 EVER = 10.0**8
 """The timeout of a service in seconds, practically none: the caller that started the service ends it."""
@@ -80,7 +80,7 @@ class ProcessSandbox(Struct, eq=False):
     _supervisors: SupervisorPool = field(default_factory=SupervisorPool)
     _networks: dict[str, list[int]] = {}
     """Handles of the user and network namespaces that all commands of a workspace with services share, by workspace."""
-    _serving: dict[str, set[asyncio.Task[Finished]]] = {}
+    _serving: dict[str, set[asyncio.Task[CommandResult]]] = {}
 
     def __post_init__(self) -> None:
         self.network = self.network if self.level.confines else Network("on")
@@ -112,7 +112,7 @@ class ProcessSandbox(Struct, eq=False):
         progress: Callable[[str], None] = lambda line: None,
         env: Mapping[str, str] | None = None,
         handles: Sequence[int] = (),
-    ) -> Finished:
+    ) -> CommandResult:
         """Run a command. `handles`: a socket to which the command's user and network namespaces are sent."""
         begun = time.monotonic()
         workspace.scratch.mkdir(parents=True, exist_ok=True)
@@ -131,11 +131,11 @@ class ProcessSandbox(Struct, eq=False):
         status, output = _read_outcome(argv, workspace, report, bytes(command.output))
         if status and self.landlock is not None:
             output += await copy_denied_folders(workspace, output)
-        return Finished(None if killed else status, output, time.monotonic() - begun, killed)
+        return CommandResult(None if killed else status, output, time.monotonic() - begun, killed)
 
     async def serve(
         self, argv: Sequence[str], *, workspace: WorkFolder, limit: int, env: Mapping[str, str]
-    ) -> asyncio.Task[Finished]:
+    ) -> asyncio.Task[CommandResult]:
         mark = _make_mark(workspace)
         run = partial(self.run, argv, workspace=workspace, timeout=EVER, limit=limit, env=env)
         if self.view is not None and self.network.mode != "on" and mark not in self._networks:
@@ -147,8 +147,8 @@ class ProcessSandbox(Struct, eq=False):
         return service
 
     async def _serve_first(
-        self, mark: str, run: Callable[..., Coroutine[Any, Any, Finished]]
-    ) -> asyncio.Task[Finished]:
+        self, mark: str, run: Callable[..., Coroutine[Any, Any, CommandResult]]
+    ) -> asyncio.Task[CommandResult]:
         """Start a workspace's first service, whose network the workspace's other commands share from now on."""
         link, theirs = socket.socketpair()
         arrived = asyncio.Event()
@@ -170,7 +170,7 @@ class ProcessSandbox(Struct, eq=False):
             theirs.close()
         return service
 
-    def _has_ended(self, mark: str, service: asyncio.Task[Finished]) -> None:
+    def _has_ended(self, mark: str, service: asyncio.Task[CommandResult]) -> None:
         left = self._serving[mark]
         left.discard(service)
         if not left:

@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from bough.adapters.stores.sql import Cells, Statements
 from bough.adapters.workspaces.disk import flush_folder
-from bough.core.errors import BoughError, ClaimLost, DiskFull, Locked, NotFound, ReadOnly, StoreError
+from bough.core.errors import BoughError, ClaimLost, DiskFull, JournalLocked, NotFound, ReadOnly, StoreError
 
 T = TypeVar("T")
 
@@ -44,7 +44,7 @@ _KINDS: dict[type[StoreError], tuple[str, str]] = {
         "SQLITE_READONLY SQLITE_CANTOPEN SQLITE_PERM SQLITE_AUTH EACCES EPERM EROFS ENOTDIR EEXIST",
         "The journal {path} cannot be opened or written: make sure that {folder} is a folder that you may write to.",
     ),
-    Locked: (
+    JournalLocked: (
         "SQLITE_BUSY SQLITE_LOCKED",
         "The journal {path} is locked by another program: wait for it or end it, then try again.",
     ),
@@ -97,7 +97,7 @@ class Database:
             try:
                 with self._translate_errors():
                     return await self.submit(work)
-            except Locked:
+            except JournalLocked:
                 if time.monotonic() >= until:
                     raise
 

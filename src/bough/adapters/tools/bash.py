@@ -9,7 +9,7 @@ from bough.adapters.sandboxes.limits import describe_hit
 from bough.adapters.tools.output_text import cut_middle, decode_output
 from bough.adapters.tools.tool import Bench, Refusal, Tool
 from bough.core.rules import Rules
-from bough.ports import Finished, ToolResult
+from bough.ports import CommandResult, ToolResult
 from bough.trust.programs import make_shell_argv
 
 _LONGEST = 100_000
@@ -62,7 +62,7 @@ def _count_passed(command: str, text: str) -> int | None:
     return found[1].passed if found is not None else None
 
 
-def _describe_ending(finished: Finished, timeout: float, rules: Rules) -> str:
+def _describe_ending(finished: CommandResult, timeout: float, rules: Rules) -> str:
     took = f"{finished.seconds:.1f} s"
     if not finished.killed:
         silent = "" if finished.output.strip() else "no output, "

@@ -30,7 +30,7 @@ class NoteArguments(Struct, frozen=True, forbid_unknown_fields=True):
     text: Annotated[str, Meta(description=f"In a sentence or a few; at most {LONGEST_NOTE:,} characters.")]
 
 
-class Done(Struct, frozen=True, forbid_unknown_fields=True):
+class DoneArguments(Struct, frozen=True, forbid_unknown_fields=True):
     summary: Annotated[
         str,
         Meta(
@@ -84,7 +84,7 @@ NOTE = Tool(
 DONE = Tool(
     name="done",
     description="Say that the task is done. The check then runs; only its passing completes the task.",
-    arguments=Done,
+    arguments=DoneArguments,
     example='{"summary": "Fixed the rounding in totals(); the tests pass."}',
     act=_record(DoneClaimed, "Understood: now the check decides.", summary=LONGEST_SUMMARY),
 )

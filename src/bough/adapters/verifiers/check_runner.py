@@ -52,7 +52,7 @@ from bough.core.verdict.registry import (
     read_closing_lines,
     read_results,
 )
-from bough.ports import Finished, Sandbox, WorkFolder, Workspace, Workspaces
+from bough.ports import CommandResult, Sandbox, WorkFolder, Workspace, Workspaces
 from bough.ports.verifier import Work
 from bough.trust import handles
 from bough.trust.files import Place
@@ -319,7 +319,7 @@ class CheckRunner:
 
     async def _run_sandboxed(
         self, workspace: Workspace, work: Work, say: Say, command: str, env: dict[str, str]
-    ) -> Finished:
+    ) -> CommandResult:
         so_far, rules = Progress(), work.task.rules
 
         def tell(line: str) -> None:
@@ -351,7 +351,7 @@ def _may_be_reused(done: asyncio.Task[CheckRun]) -> bool:
     return status is not None and status not in NOT_STARTED
 
 
-def _read_run(check: Check, finished: Finished, text: str, path: Path, root: str) -> CheckRun:
+def _read_run(check: Check, finished: CommandResult, text: str, path: Path, root: str) -> CheckRun:
     shown = make_readable(text, check.runner)
     report = read_results(load_report(path), text, finished.exit_status, check.runner, root)
     known = Baseline(

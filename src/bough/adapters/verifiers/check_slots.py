@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
-from bough.ports import Finished, Sandbox
+from bough.ports import CommandResult, Sandbox
 
 
 def count_processors() -> int:
@@ -52,7 +52,7 @@ class _LimitedSandbox:
 
     async def run(
         self, argv: Sequence[str], *, progress: Callable[[str], None] = lambda line: None, **given: Any
-    ) -> Finished:
+    ) -> CommandResult:
         await self._slots.take(progress)
         try:
             return await self._sandbox.run(argv, progress=progress, **given)

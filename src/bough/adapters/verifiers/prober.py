@@ -8,7 +8,7 @@ from secrets import token_hex
 
 from bough.adapters.tools.output_text import decode_output, pluralize
 from bough.adapters.verifiers.check_runner import KEPT, CheckRunner, Say, to_argv
-from bough.core.acceptance.probes import Form, Probe, Probed
+from bough.core.acceptance.probes import Form, Probe, ProbeResult
 from bough.core.acceptance.verdict import Check
 from bough.core.ids import GOAL
 from bough.core.planning.plan import Step
@@ -64,7 +64,7 @@ class Prober:
         texts = await self._workspaces.texts(task.base, [path]) if path else {}
         return form, re.sub(HEAD, "", texts.get(path, ""))[:EXAMPLE].strip()
 
-    async def probe(self, work: Work, chosen: Sequence[Probe], say: Say, once: bool = False) -> tuple[Probed, ...]:
+    async def probe(self, work: Work, chosen: Sequence[Probe], say: Say, once: bool = False) -> tuple[ProbeResult, ...]:
         """Return the results of all probes; run those that are not known to pass on this very tree."""
         known = self._passed.setdefault((work.run.name, work.task.tree), set())
         fresh = [probe for probe in chosen if probe not in known]
@@ -73,9 +73,9 @@ class Prober:
             known |= {probe for probe in fresh if ran[probe.name].outcome == "passed"}
         for old in list(self._passed)[:-KEPT]:
             del self._passed[old]
-        return tuple(ran.get(probe.name) or Probed(probe.name, "passed") for probe in chosen)
+        return tuple(ran.get(probe.name) or ProbeResult(probe.name, "passed") for probe in chosen)
 
-    async def _probe(self, work: Work, chosen: Sequence[Probe], say: Say, once: bool) -> tuple[Probed, ...]:
+    async def _probe(self, work: Work, chosen: Sequence[Probe], say: Say, once: bool) -> tuple[ProbeResult, ...]:
         """Run all probes at once, as far as there are processors. Rerun each failing one alone, so that neither chance
         nor another probe is the cause."""
         task, used = work.task, await self._find_framework(work.task, work.check)
@@ -92,10 +92,12 @@ class Prober:
                     results[at] = await self._run_probe(probe, used, workspace, task.rules, mark)
         return tuple(results)
 
-    async def _run_probe(self, probe: Probe, check: Check, workspace: Workspace, rules: Rules, mark: str) -> Probed:
+    async def _run_probe(
+        self, probe: Probe, check: Check, workspace: Workspace, rules: Rules, mark: str
+    ) -> ProbeResult:
         command = case_programs.make_command(probe, check)
         if not command:
-            return Probed(probe.name, "broken", "Nothing here runs a case like this one.")
+            return ProbeResult(probe.name, "broken", "Nothing here runs a case like this one.")
         at = "" if workspace.folder == workspace.root else str(workspace.root)
         timeout, argv = min(SECONDS, rules.check_timeout), to_argv(run_in_folder(at, command))
         finished = await self._runner.sandbox.run(argv, workspace=workspace, timeout=timeout, limit=rules.kept)

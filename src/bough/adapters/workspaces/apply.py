@@ -17,7 +17,7 @@ from typing import NamedTuple
 from msgspec import Struct, field
 
 from bough.adapters.workspaces import disk
-from bough.adapters.workspaces.file_index import EXECUTABLE, LINK, PLAIN, Entry, Tracked, join_path, list_parents
+from bough.adapters.workspaces.file_index import EXECUTABLE, LINK, PLAIN, Entry, KeptPaths, join_path, list_parents
 from bough.adapters.workspaces.git_program import Git
 from bough.adapters.workspaces.objects import name_object
 from bough.adapters.workspaces.scan import HOME, is_reserved
@@ -42,7 +42,7 @@ class Move(NamedTuple):
     target: Entry | None
 
 
-class _Behind(NamedTuple):
+class _Obstacle(NamedTuple):
     """A file or link at a path that should be a folder, since the wanted path lies below it."""
 
     path: bytes
@@ -50,7 +50,7 @@ class _Behind(NamedTuple):
 
 _FOLDER = "folder"
 _OTHER = "other"
-_Present = Entry | _Behind | str | None
+_Present = Entry | _Obstacle | str | None
 
 
 def format_path(path: bytes) -> str:
@@ -86,7 +86,7 @@ class Applying(Struct, eq=False):
             )
         removals = [move for move in waiting if move.target is None]
         writes = [move for move in waiting if move.target is not None]
-        written = Tracked(move.path for move in writes)
+        written = KeptPaths(move.path for move in writes)
         # These are files where a folder must be, or files in a folder where a file must be.
         blocking = {
             move.path
@@ -109,9 +109,9 @@ class Applying(Struct, eq=False):
         present = self._read_present(move.path)
         if present == move.target:
             return False
-        if move.target is None and (present == _FOLDER or isinstance(present, _Behind)):
+        if move.target is None and (present == _FOLDER or isinstance(present, _Obstacle)):
             return False
-        if isinstance(present, _Behind):
+        if isinstance(present, _Obstacle):
             return True if move.base is None and self._is_removed(present.path) else None
         if present == _FOLDER:
             return True if all(map(self._is_removed, self._list_inside(move.path))) else None
@@ -137,7 +137,7 @@ class Applying(Struct, eq=False):
             if mode is None:
                 return None
             if not stat.S_ISDIR(mode):
-                return _Behind(parent)
+                return _Obstacle(parent)
         full = join_path(self.top, path)
         mode = _read_mode(full)
         if mode is None:

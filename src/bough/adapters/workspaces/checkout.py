@@ -130,7 +130,7 @@ def _untouched(
 
 
 def restore(
-    git: Git, scanner: Scanner, before: index.FileIndex | None, tracked: index.Tracked, wanted: index.FileIndex
+    git: Git, scanner: Scanner, before: index.FileIndex | None, tracked: index.KeptPaths, wanted: index.FileIndex
 ) -> index.FileIndex:
     """Restore the wanted files, until a scan of the folder finds exactly these.
 

@@ -199,7 +199,7 @@ class FileIndex(Struct):
         return sorted(empty)
 
 
-class Tracked:
+class KeptPaths:
     """Paths that are kept despite ignore rules, and their parent folders."""
 
     def __init__(self, paths: Iterable[bytes] = (), base: FileIndex | None = None) -> None:

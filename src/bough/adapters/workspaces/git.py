@@ -34,7 +34,7 @@ from bough.adapters.workspaces import (
     surroundings,
 )
 from bough.adapters.workspaces.checkout import SpareCheckout, Spares, find_index, reclaim
-from bough.adapters.workspaces.file_index import FileIndex, Tracked
+from bough.adapters.workspaces.file_index import FileIndex, KeptPaths
 from bough.adapters.workspaces.git_program import Git
 from bough.adapters.workspaces.home import OWNER, claim_checkout, list_abandoned, prepare_checkouts
 from bough.adapters.workspaces.repository import make_safe_name
@@ -218,7 +218,7 @@ class GitWorkspaces(GitTrees):
         mounts += self._list_mounts(
             [*links, *(path for path in lent if disk.is_folder(self._root / os.fsdecode(path)))]
         )
-        own = (repository, repository.branch(run, task), scanner, Tracked(base=base), known, owners, furnish, remake)
+        own = (repository, repository.branch(run, task), scanner, KeptPaths(base=base), known, owners, furnish, remake)
         return GitWorkspace(checkout, start, scratch, mounts, *own, wanted.tree, env)
 
     def _list_mounts(self, links: list[bytes]) -> list[Mount]:

@@ -19,7 +19,7 @@ from bough.adapters.workspaces.objects import Batch
 from bough.adapters.workspaces.repository import Repository
 from bough.core.errors import WorkspaceError
 from bough.core.merge import conflict_hunks
-from bough.ports import Merged
+from bough.ports import MergeResult
 
 NEEDS = (2, 38)
 """The first version of git that merges trees without a checkout."""
@@ -41,10 +41,10 @@ class PathConflict(NamedTuple):
     """The file in the base (1), ours (2) and theirs (3), where it exists."""
 
 
-def merge_trees(repository: Repository, base: str, ours: str, theirs: str) -> Merged:
+def merge_trees(repository: Repository, base: str, ours: str, theirs: str) -> MergeResult:
     """Merge the trees, and return the durable result with its conflicts."""
     if base in (ours, theirs) or ours == theirs:
-        return Merged(theirs if base == ours else ours)
+        return MergeResult(theirs if base == ours else ours)
     # merge-tree finds the base by commits, since versions before 2.40 have no option to name it (--merge-base).
     with Batch(repository.objects) as batch:
         start = _commit(batch, base)
@@ -58,7 +58,7 @@ def merge_trees(repository: Repository, base: str, ours: str, theirs: str) -> Me
     tree, *parts = out.split(b"\0")
     conflicts = list(_parse_conflicts(parts))
     if not conflicts:
-        return Merged(tree.decode())
+        return MergeResult(tree.decode())
     with Batch(repository.objects) as batch:
         found = repository.listings.found(tree.decode())
         return _Joining(repository, batch, tree.decode(), found, tuple(side.encode() for side in sides)).join(conflicts)
@@ -98,10 +98,10 @@ class _Joining(Struct, eq=False):
     both: dict[bytes, File | None] = field(default_factory=dict)
     """The new files by path, where the additions of both sides were combined."""
 
-    def join(self, found: list[PathConflict]) -> Merged:
+    def join(self, found: list[PathConflict]) -> MergeResult:
         left = [each for each in map(self._rename_sides, found) if not self._settle(each)]
         marked = self.repository.alter(self.tree, self.put, self.batch) if self.put else self.tree
-        return Merged(
+        return MergeResult(
             self.repository.alter(marked, self.both, self.batch) if self.both else marked,
             tuple(format_path(each.path) for each in left),
             tuple(each.says for each in left),

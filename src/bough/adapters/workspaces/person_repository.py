@@ -12,7 +12,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from bough.adapters.workspaces import disk, saved_scan
-from bough.adapters.workspaces.file_index import FileIndex, Tracked, join_path, write_tree
+from bough.adapters.workspaces.file_index import FileIndex, KeptPaths, join_path, write_tree
 from bough.adapters.workspaces.git_program import Git
 from bough.adapters.workspaces.home import JUNK
 from bough.adapters.workspaces.objects import Batch
@@ -41,7 +41,7 @@ def take_files(repository: Repository, root: Path) -> str:
         altered = asking.submit(git.list_altered, top, person)
         loading = asking.submit(_load_files, repository)
         here = read_own_excludes(git, root)
-        mine = Tracked(tracked.result() if here is not None else ())
+        mine = KeptPaths(tracked.result() if here is not None else ())
         record, before = loading.result()
         for paths in asking.map(partial(list_embedded, git, root), before.embedded):
             mine.add(paths)

@@ -17,7 +17,7 @@ from bough.adapters.workspaces.plain_folder import PlainFolder
 from bough.adapters.workspaces.surroundings import find_free_port
 from bough.core.errors import SetupFailed
 from bough.core.settings.sections import ENDING, Service
-from bough.ports import Finished, Sandbox, WorkFolder, Workspace, Workspaces
+from bough.ports import CommandResult, Sandbox, WorkFolder, Workspace, Workspaces
 from bough.trust.programs import make_shell_argv
 
 LIMIT = 20_000_000
@@ -35,7 +35,7 @@ class ProvisionedWorkspace:
         self._owner = owner
         self.root, self.folder, self.scratch, self.mounts = inner.root, inner.folder, inner.scratch, inner.mounts
         self.env: Mapping[str, str] = inner.env
-        self.services: list[asyncio.Task[Finished]] = []
+        self.services: list[asyncio.Task[CommandResult]] = []
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
@@ -130,12 +130,14 @@ class ProvisionedWorkspaces(Struct, eq=False):
             how = f"was killed {done.killed}" if done.killed else f"ended with exit status {done.exit_status}"
             raise SetupFailed(f"{what} ({command}) {how}: {_quote(done)}")
 
-    async def _command(self, workspace: WorkFolder, command: str, env: Mapping[str, str], timeout: float) -> Finished:
+    async def _command(
+        self, workspace: WorkFolder, command: str, env: Mapping[str, str], timeout: float
+    ) -> CommandResult:
         argv = make_shell_argv(command)
         return await self._sandbox.run(argv, workspace=workspace, timeout=timeout, limit=LIMIT, env=env)
 
 
-def _quote(done: Finished) -> str:
+def _quote(done: CommandResult) -> str:
     return done.output.decode(errors="replace").strip()[-SHOWN:] or "no output"
 
 

@@ -18,7 +18,7 @@ from bough.adapters.workspaces.workspace import in_thread
 from bough.core.errors import UsageError, WorkspaceError
 from bough.core.merge.active_files import ActiveFile, find_edge
 from bough.core.verdict.texts import LineCount
-from bough.ports import FileChange, Merged
+from bough.ports import FileChange, MergeResult
 
 _LEFTOVER = 24 * 3600.0
 
@@ -155,7 +155,7 @@ class GitTrees:
         return self._prepared(base, tree).diff(base, tree, *form, paths=paths).decode(errors="replace")
 
     @in_thread("merge the work of two tasks")
-    def merge(self, base: str, ours: str, theirs: str) -> Merged:
+    def merge(self, base: str, ours: str, theirs: str) -> MergeResult:
         repository = self._prepared(base, ours, theirs)
         merged = merge_trees(repository, *map(require_tree_id, (base, ours, theirs)))
         for tree in filter(None, (merged.tree, merged.marked)):

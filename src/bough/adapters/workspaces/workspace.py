@@ -17,7 +17,7 @@ from bough.adapters.workspaces import disk, shared_folders
 from bough.adapters.workspaces.agent_repository import Stamp, disarm
 from bough.adapters.workspaces.apply import format_path
 from bough.adapters.workspaces.checkout import restore
-from bough.adapters.workspaces.file_index import NO_FOLDER, FileIndex, Tracked, join_path, write_tree
+from bough.adapters.workspaces.file_index import NO_FOLDER, FileIndex, KeptPaths, join_path, write_tree
 from bough.adapters.workspaces.objects import Batch
 from bough.adapters.workspaces.repository import Repository
 from bough.adapters.workspaces.scan import Scanner
@@ -76,7 +76,7 @@ class GitWorkspace(Struct, eq=False):
     _repository: Repository
     _branch: Path
     _scanner: Scanner
-    _tracked: Tracked
+    _tracked: KeptPaths
     _found: FileIndex | None
     """The files as the last scan found them, if known."""
     _lenders: Sequence[Path]

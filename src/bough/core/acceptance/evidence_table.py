@@ -78,7 +78,7 @@ class Evidence(Struct, frozen=True, omit_defaults=True):
         return f"{cases}, {repaired} after a repair" if repaired else cases
 
 
-class _Kept(Struct):
+class _TaskFacts(Struct):
     step: Step = Step("")
     requirements: tuple[Requirement, ...] = ()
     proof: Proof = Proof("", State.PENDING)
@@ -109,7 +109,7 @@ class Table(Struct, frozen=True, omit_defaults=True):
 
 def build_table(records: Iterable[e.Record]) -> Table:
     """Build the table from all records of a run, or only from those whose kind is in `KINDS`."""
-    tasks: dict[str, _Kept] = {}
+    tasks: dict[str, _TaskFacts] = {}
     asked: tuple[Requirement, ...] = ()
     background: tuple[str, ...] = ()
     probes: dict[str, tuple[str, Probe]] = {}
@@ -120,7 +120,7 @@ def build_table(records: Iterable[e.Record]) -> Table:
     judged: e.EvidenceJudged | None = None
     verified = by_check = False  # `by_check`: the run is completed by a later `bough verify`.
     for record in (known := list(drop_rewound(records))):
-        task = tasks.setdefault(record.task, _Kept())
+        task = tasks.setdefault(record.task, _TaskFacts())
         match record.event:
             case e.RequirementsRead() as event:
                 asked, background = event.requirements, event.background
@@ -137,7 +137,7 @@ def build_table(records: Iterable[e.Record]) -> Table:
                 task.parent, task.attempts = bool(event.step.steps), event.step.join == "any"
             case e.Planned() as event:
                 task.parent, task.attempts = True, event.join == "any"
-                children = {name: tasks.get(child_path(record.task, name), _Kept()) for name in event.dropped}
+                children = {name: tasks.get(child_path(record.task, name), _TaskFacts()) for name in event.dropped}
                 task.dropped |= {name for name, child in children.items() if child.proof.state is not State.COMPLETED}
             case e.StateChanged() as event:
                 task.proof = replace(task.proof, state=event.to)
@@ -205,7 +205,7 @@ def _build_case(
     return ShownCase(name, probe.says, outcome, probe.path, before.get(name, ""), ruled_out.get(name, ""), repaired)
 
 
-def _is_current(path: str, tasks: dict[str, _Kept]) -> bool:
+def _is_current(path: str, tasks: dict[str, _TaskFacts]) -> bool:
     """Whether a task still counts: it is in the plan, is the last of its name, is not a failed alternative, and does
     not just merge another task's work."""
     above = parent_path(path)
@@ -213,7 +213,7 @@ def _is_current(path: str, tasks: dict[str, _Kept]) -> bool:
         return True
     name, _, times = path.rpartition("/")[2].partition("@")
     again = child_path(above, f"{name}@{int(times or 1) + 1}")
-    over = tasks.get(above, _Kept())
+    over = tasks.get(above, _TaskFacts())
     lost = over.attempts and tasks[path].proof.state is not State.COMPLETED
     gone = name in over.dropped or again in tasks or lost or is_merge_task(path, tasks[path].step)
     return not gone and _is_current(above, tasks)
@@ -222,7 +222,7 @@ def _is_current(path: str, tasks: dict[str, _Kept]) -> bool:
 def _build_row(
     one: Requirement,
     asked: tuple[Requirement, ...],
-    tasks: dict[str, _Kept],
+    tasks: dict[str, _TaskFacts],
     probes: list[tuple[Probe, ShownCase]],
     judged: e.EvidenceJudged | None,
     by_check: bool,
@@ -242,7 +242,7 @@ def _build_row(
         for path, task, covers in leaves
         if one.number in covers
     )
-    whole = tasks.get(GOAL, _Kept()).proof.state is State.COMPLETED
+    whole = tasks.get(GOAL, _TaskFacts()).proof.state is State.COMPLETED
     cases = tuple(case for probe, case in probes if one.number in probe.requirements)
     outcomes = [case.outcome for case in cases]
     if not one.counts:

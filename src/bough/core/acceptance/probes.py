@@ -57,7 +57,7 @@ class Probe(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     """Why the probe has to be a test for a runner and cannot be a program."""
 
 
-class Probed(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class ProbeResult(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The result of running a probe."""
 
     name: str
@@ -145,7 +145,7 @@ class _GivenKind(Struct, frozen=True):
     kind: Kind
 
 
-class _Answered(Struct, frozen=True):
+class _GivenExamination(Struct, frozen=True):
     probes: Annotated[tuple[_GivenProbe, ...], Meta(max_length=100)]
     kinds: Annotated[tuple[_GivenKind, ...], Meta(max_length=100)] = ()
     notes: Annotated[tuple[Annotated[str, Meta(max_length=2_000)], ...], Meta(max_length=50)] = ()
@@ -173,7 +173,9 @@ def read_probes(
 ) -> Examination | Problems:
     """Read the probes of an examiner's answer. `asked`: the texts that each probe has to quote from. `known`: the
     number of probes from an earlier examination of the task."""
-    found = parse_answer(answer, PROBE, _Answered, {"test": "text", "code": "text", "why": "says", "tests": "probes"})
+    found = parse_answer(
+        answer, PROBE, _GivenExamination, {"test": "text", "code": "text", "why": "says", "tests": "probes"}
+    )
     if isinstance(found, str):
         return Problems((found,))
     probes: list[Probe] = []
@@ -222,11 +224,11 @@ def place_case(text: str, why: str, form: Form, name: str) -> Probe:
     return Probe("", form.path.format(name=name), text, "", language=form.language)
 
 
-def select_failing(probes: Sequence[Probe], results: dict[str, Probed]) -> tuple[Probe, ...]:
+def select_failing(probes: Sequence[Probe], results: dict[str, ProbeResult]) -> tuple[Probe, ...]:
     return tuple(probe for probe in probes if probe.name in results and results[probe.name].outcome == "failed")
 
 
-def render_failing_probe(probe: Probe, result: Probed, ruled: str = "") -> str:
+def render_failing_probe(probe: Probe, result: ProbeResult, ruled: str = "") -> str:
     """Render a failing probe with its text and output for the agent that repairs the work."""
     return (
         f"### Probe `{probe.name}`\n\nIt shows: {probe.says}\nWhat demands it: “{probe.quote}”{ruled}\n\n"

@@ -10,7 +10,7 @@ from itertools import accumulate
 from bough.core.conversation import pruning
 from bough.core.conversation import text_fitting as fit
 from bough.core.conversation.persistent_list import PersistentList
-from bough.core.messages import EDITORS, Answer, Call, Message, Replied, Result, Said, ToolSpec, Usage
+from bough.core.messages import EDITORS, Answer, Call, Message, ModelMessage, Result, ToolSpec, Usage, UserMessage
 from bough.core.rules import CompactionRules
 
 HEADINGS = ("Key decisions", "Errors and solutions", "Modified files", "Critical context")
@@ -38,7 +38,7 @@ def measure_messages(messages: Iterable[Message]) -> int:
 
 
 def _measure_message(message: Message) -> int:
-    if isinstance(message, Replied):
+    if isinstance(message, ModelMessage):
         asked = (text for call in message.calls for text in (call.name, call.arguments, call.extra))
         return sum(map(fit.estimate_tokens, (message.text, message.extra, *asked)))
     return fit.estimate_tokens(message.text) + (PICTURE if isinstance(message, Result) and message.picture else 0)
@@ -62,9 +62,9 @@ def find_cut(messages: PersistentList[Message], target: int) -> int:
     sizes = [_measure_message(message) for message in listed]
     below = [*reversed([*accumulate(reversed(sizes), initial=0)])]
     # The conversation may also be cut at its very end if no call waits for its result: an added message finds that out.
-    places = [at for at in pruning.find_seams([*listed, Said("")]) if at >= 1]
+    places = [at for at in pruning.find_seams([*listed, UserMessage("")]) if at >= 1]
     fitting = min((at for at in places if below[at] <= target // 2), default=len(listed))
-    last = max((at for at in places if at < len(listed) and isinstance(listed[at], Replied)), default=len(listed))
+    last = max((at for at in places if at < len(listed) and isinstance(listed[at], ModelMessage)), default=len(listed))
     if fitting <= last or below[last] > below[0] // 2:
         return fitting if fitting in places else max(places, default=1)
     return last
@@ -78,7 +78,7 @@ def compute_room(messages: PersistentList[Message], at: int, target: int) -> int
 
 def compact_messages(messages: PersistentList[Message], at: int, summary: str) -> PersistentList[Message]:
     """Return the compacted conversation: the brief, the summary of the messages before `at`, and the other messages."""
-    return PersistentList((messages[0], Said(summary), *messages.since(at)))
+    return PersistentList((messages[0], UserMessage(summary), *messages.since(at)))
 
 
 def has_helped(before: int, after: int) -> bool:
@@ -94,7 +94,7 @@ def count_useless(count: int, before: int, after: int) -> int:
 def estimate_usage(used: int, tools: Sequence[ToolSpec], answer: Answer) -> Usage:
     """Estimate the usage of a call whose provider does not report it: conversation, tools and answer."""
     shown = sum(fit.estimate_tokens(f"{tool.name}{tool.description}{tool.parameters}") for tool in tools)
-    return Usage(used + shown, _measure_message(Replied(answer.text, answer.calls, answer.extra)), estimated=True)
+    return Usage(used + shown, _measure_message(ModelMessage(answer.text, answer.calls, answer.extra)), estimated=True)
 
 
 READ = "What was read (sha256 of the text that was shown; of a whole file it is the file's own)"
@@ -103,7 +103,7 @@ READ = "What was read (sha256 of the text that was shown; of a whole file it is 
 def render_pinned(needed: pruning.EssentialFacts, messages: PersistentList[Message]) -> str:
     """Render the facts that must not get lost, word for word: the task, its criteria and check, the last verdict, dead
     ends, and hashes of files that were read. Text that is already in the brief is left out."""
-    brief = _normalize_lines(messages[0].text) if len(messages) and isinstance(messages[0], Said) else ""
+    brief = _normalize_lines(messages[0].text) if len(messages) and isinstance(messages[0], UserMessage) else ""
 
     def new(*facts: str) -> list[str]:
         return [fact for fact in facts if fact.strip() and f"\n{_normalize_lines(fact)}\n" not in f"\n{brief}\n"]
@@ -137,9 +137,9 @@ def list_reads(messages: Iterable[Message], editors: Container[str] = EDITORS) -
     calls: dict[str, Call] = {}
     known: dict[str, str] = {}
     for message in messages:
-        if isinstance(message, Replied):
+        if isinstance(message, ModelMessage):
             calls |= {call.id: call for call in message.calls}
-        elif isinstance(message, Said) and f"## {READ}\n" in message.text:
+        elif isinstance(message, UserMessage) and f"## {READ}\n" in message.text:
             remembered = message.text.rpartition(f"## {READ}\n")[2]
             known |= dict(re.findall(_REMEMBERED, remembered))
         elif isinstance(message, Result) and message.ok and message.call in calls:
@@ -213,7 +213,7 @@ def summarize_plainly(messages: Iterable[Message], pinned: str, limit: int, edit
 
 
 def _list_decisions(messages: Iterable[Message]) -> list[str]:
-    calls = [call for message in messages if isinstance(message, Replied) for call in message.calls]
+    calls = [call for message in messages if isinstance(message, ModelMessage) for call in message.calls]
     noted = (pruning.parse_arguments(call) for call in calls if call.name == "note")
     return [str(given["text"]) for given in noted if given.get("kind") == "decision" and given.get("text")]
 

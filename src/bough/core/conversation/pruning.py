@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from bough.core.conversation import text_fitting as fit
-from bough.core.messages import EDITORS, Answer, Call, Message, Replied, Result, Said
+from bough.core.messages import EDITORS, Answer, Call, Message, ModelMessage, Result, UserMessage
 from bough.core.stuck.marks import clip_text, find_trouble, hash_text, is_transient, mask_text
 from bough.core.textual.spelling import UNREADABLE
 
@@ -62,7 +62,7 @@ def find_seams(messages: Sequence[Message]) -> list[int]:
     for at, message in enumerate(messages):
         if not waiting and not isinstance(message, Result):
             found.append(at)
-        if isinstance(message, Replied):
+        if isinstance(message, ModelMessage):
             waiting |= {call.id for call in message.calls}
         elif isinstance(message, Result):
             waiting.discard(message.call)
@@ -80,9 +80,9 @@ def render_transcript(messages: Iterable[Message]) -> list[str]:
 
 def _render_message(message: Message, seen: dict[str, str]) -> str:
     match message:
-        case Said(text):
+        case UserMessage(text):
             return f"[bough says]\n{text}\n\n"
-        case Replied(text, calls):
+        case ModelMessage(text, calls):
             asked = "".join(f"[call {call.id}] {call.name} {call.arguments}\n" for call in calls)
             return f"[the engineer]\n{text}\n{asked}\n"
         case Result(call, text, ok):
@@ -177,7 +177,7 @@ def pair_results(messages: Iterable[Message]) -> Iterator[tuple[Call | None, Res
     """Yield each result with its call, or with None if the call is no longer in the conversation."""
     calls: dict[str, Call] = {}
     for message in messages:
-        if isinstance(message, Replied):
+        if isinstance(message, ModelMessage):
             calls |= {call.id: call for call in message.calls}
         elif isinstance(message, Result):
             yield calls.get(message.call), message
@@ -251,7 +251,7 @@ def list_statements(messages: Iterable[Message], most: int) -> list[str]:
     """List the agent's last statements, each once, the newest last."""
     found: dict[str, str] = {}
     for message in messages:
-        if isinstance(message, Replied) and message.text.strip():
+        if isinstance(message, ModelMessage) and message.text.strip():
             same = mask_text(clip_text(message.text)).lower()
             found.pop(same, None)
             found[same] = message.text.strip()

@@ -4,7 +4,7 @@ rulings on original tests, examinations and probes."""
 from typing import Literal
 
 from bough.core.acceptance.judge_ruling import Ruling
-from bough.core.acceptance.probes import Probe, Probed
+from bough.core.acceptance.probes import Probe, ProbeResult
 from bough.core.acceptance.requirements import Kind
 from bough.core.acceptance.verdict import AllowedChange, Difference, RequirementProof, Verdict
 from bough.core.events.base import ChangesBy, Event
@@ -250,9 +250,9 @@ class ProbesStarted(Event, frozen=True):
 
 class ProbesFinished(Event, frozen=True):
     tree: str
-    results: tuple[Probed, ...]
+    results: tuple[ProbeResult, ...]
     seconds: float = 0.0
-    before: tuple[Probed, ...] = ()
+    before: tuple[ProbeResult, ...] = ()
     """The results of a goal's probes on the files from before the run, if not known yet."""
 
 

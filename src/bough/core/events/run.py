@@ -8,7 +8,7 @@ from bough.core.events.base import End, Event, Halt
 from bough.core.messages import ModelProtocol, Usage
 from bough.core.planning.plan import Plan
 from bough.core.rules import Rules
-from bough.core.tree.task_state import Inherited
+from bough.core.tree.task_state import Inheritance
 
 
 class RunStarted(Event, frozen=True):
@@ -35,7 +35,7 @@ class RunStarted(Event, frozen=True):
     """The finished run that this run follows up on."""
     origin: str = ""
     """The person's files as that run found them, if its work is not applied yet: this run's work includes it."""
-    inherited: Inherited = Inherited()
+    inherited: Inheritance = Inheritance()
     """What the goal knows about that run."""
     ask_later: bool = False
     """Whether the run waits for `bough answer` if it has a question and nobody is there, instead of giving up."""

@@ -11,7 +11,7 @@ from bough.core.ladder.escalation import EscalationOptions
 from bough.core.merge.conflict_hunks import Merge
 from bough.core.planning.plan import Step, Tier
 from bough.core.rules import Rules
-from bough.core.tree.task_state import Inherited, State, Subject
+from bough.core.tree.task_state import Inheritance, State, Subject
 
 
 class TaskCreated(Event, frozen=True):
@@ -22,7 +22,7 @@ class TaskCreated(Event, frozen=True):
     """The task's grant: its share of the run's budget."""
     rules: Rules
     means: EscalationOptions = EscalationOptions()
-    inherited: Inherited = Inherited()
+    inherited: Inheritance = Inheritance()
     grows: bool = False
     """Whether the grant may still be raised, so that the task halts before its hand-over round."""
     key: str = ""

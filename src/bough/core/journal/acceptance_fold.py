@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from bough.core import events as e
 from bough.core.acceptance.verdict import Verdict
 from bough.core.journal.fold_changes import Apply, add_message, change, charge_check
-from bough.core.messages import Said
+from bough.core.messages import UserMessage
 from bough.core.tree.task import Task
 from bough.core.tree.task_groups import Summary
 
@@ -113,7 +113,7 @@ ACCEPTANCE_EVENTS: dict[type, Apply] = {
     e.CheckFinished: _apply_check_finished,
     e.WorkTaken: _apply_work_taken,
     e.FindingReturned: lambda task, event: change(
-        add_message(task, Said(event.text)),
+        add_message(task, UserMessage(event.text)),
         acceptance={"claim": None, "findings": task.acceptance.findings + 1, "found": task.tree},
     ),
     e.Disputed: _apply_disputed,

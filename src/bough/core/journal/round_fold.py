@@ -7,7 +7,7 @@ from bough.core.budget.limits import Spend
 from bough.core.conversation.compaction import compact_messages, count_useless, is_due, measure_messages
 from bough.core.conversation.persistent_list import PersistentList
 from bough.core.journal.fold_changes import Apply, add_message, change, charge, clear_trouble, count_tactic, get_attempt
-from bough.core.messages import Call, Message, Picture, Replied, Result, Said, Usage
+from bough.core.messages import Call, Message, ModelMessage, Picture, Result, Usage, UserMessage
 from bough.core.stuck.marks import hash_text
 from bough.core.stuck.patterns import StuckMemory, observe_round, reset_memory
 from bough.core.stuck.signals import Act, Turn
@@ -23,7 +23,7 @@ COMMANDS = 8
 
 def _apply_attempt_started(task: Task, event: e.AttemptStarted) -> Task:
     number = task.progress.attempts + 1
-    messages: PersistentList[Message] = PersistentList((Said(event.brief),))
+    messages: PersistentList[Message] = PersistentList((UserMessage(event.brief),))
     rung = task.ladder.rung.rung if task.ladder.rung else None
     # If escalation restarts a stuck agent, this counts as the same repair, not as a new one.
     repairs = event.role == "bug_hunter" and rung is None
@@ -38,7 +38,7 @@ def _apply_attempt_started(task: Task, event: e.AttemptStarted) -> Task:
             event.tier,
             event.system,
             messages,
-            used=measure_messages((Said(event.system), *messages)),
+            used=measure_messages((UserMessage(event.system), *messages)),
             protocol=event.protocol,
             may_change=event.may_change,
             agent=event.agent,
@@ -119,7 +119,7 @@ def charge_failure(task: Task, event: e.ModelFailed | e.HelperFailed) -> Task:
 
 def _apply_model_answered(task: Task, event: e.ModelAnswered) -> Task:
     faulty = _find_fault(event)
-    task = add_message(_measure_window(task, event), Replied(event.text, event.calls, event.extra))
+    task = add_message(_measure_window(task, event), ModelMessage(event.text, event.calls, event.extra))
     task = replace(
         task,
         round=replace(
@@ -168,7 +168,7 @@ def _apply_message_added(task: Task, event: e.MessageAdded) -> Task:
     task = clear_trouble(task) if task.ladder.rung is not None and task.ladder.rung.rung == "nudge" else task
     if event.why == PERSON:  # The agent claimed to be done without knowing this message.
         task = change(task, talk={"unheard": ()}, acceptance={"claim": None}, plan={"split": ()})
-    task = add_message(task, Said(event.text))
+    task = add_message(task, UserMessage(event.text))
     return replace(task, round=replace(task.round, faulty=faulty, handing_over=handing_over))
 
 

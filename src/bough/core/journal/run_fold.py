@@ -18,7 +18,7 @@ from bough.core.messages import ModelProtocol
 from bough.core.planning.plan import Plan, Step
 from bough.core.rules import Rules
 from bough.core.tree.task import Task
-from bough.core.tree.task_state import Inherited, State
+from bough.core.tree.task_state import Inheritance, State
 
 
 class Run(Struct, frozen=True):
@@ -41,7 +41,7 @@ class Run(Struct, frozen=True):
     agent_network: str = ""
     settings: dict[str, str] = {}
     origin: str = ""
-    inherited: Inherited = Inherited()
+    inherited: Inheritance = Inheritance()
     started_at: float = 0.0
     ended_at: float = 0.0
     """When it finished or halted; 0 while it runs."""

@@ -24,7 +24,7 @@ LEAVES = ("return", "raise", "break", "continue", "throw", "goto", "exit")
 """Beginnings of lines after which nothing is reachable."""
 
 
-class Needed(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class StepCheck(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The check of a step, and its passed tests, which must still pass after a merge."""
 
     step: Step
@@ -47,7 +47,7 @@ class Merge(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     """The git tree with the step's work."""
     tree: str
     """The git tree with both, and with markers where they disagree."""
-    needed: tuple[Needed, ...] = ()
+    needed: tuple[StepCheck, ...] = ()
     accepted: tuple[Probe, ...] = ()
     """Probes of the finished steps."""
 

@@ -8,7 +8,7 @@ from typing import get_args
 
 from bough.core.conversation.pruning import list_calls
 from bough.core.errors import UsageError
-from bough.core.messages import Message, Said
+from bough.core.messages import Message, UserMessage
 from bough.core.planning.plan import Role, Step, Tier
 from bough.core.settings.sections import OWN
 from bough.core.workflow.keys import is_for_agents
@@ -50,7 +50,7 @@ def all_outside(step: Step) -> bool:
 def render_opening(system: str, messages: Sequence[Message]) -> str:
     """Render an agent's first message; if the conversation is resumed, list what was done in it."""
     first, *later = messages
-    told = [system.strip(), first.text.strip() if isinstance(first, Said) else ""]
+    told = [system.strip(), first.text.strip() if isinstance(first, UserMessage) else ""]
     done = list_calls(later, DONE)
     if done:
         listed = "\n".join(done)
@@ -58,7 +58,7 @@ def render_opening(system: str, messages: Sequence[Message]) -> str:
             "# What is already done\n\nYou started this and were interrupted. The files are as they were after the "
             f"last of these calls to finish. Do not repeat what is done; continue from there.\n\n{listed}"
         )
-    told += [message.text.strip() for message in later if isinstance(message, Said)]
+    told += [message.text.strip() for message in later if isinstance(message, UserMessage)]
     return "\n\n".join(part for part in told if part)
 
 

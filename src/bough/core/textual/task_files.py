@@ -10,7 +10,7 @@ from msgspec import Struct
 from bough.core.acceptance.verdict import Verdict
 from bough.core.conversation.persistent_list import PersistentList
 from bough.core.conversation.text_fitting import BYTES, estimate_tokens, fence_text, shorten_middle
-from bough.core.messages import Message, Replied, Result, Said
+from bough.core.messages import Message, ModelMessage, Result, UserMessage
 from bough.core.textual.paths import TAGS, Block, CandidateFiles, find_only_path
 from bough.core.verdict.language import is_test_path
 
@@ -25,23 +25,23 @@ def render_as_text(messages: Iterable[Message]) -> PersistentList[Message]:
     told: list[Message] = []
     listed = list(messages)
     for message, following in zip(listed, [*listed[1:], None], strict=True):
-        if isinstance(message, Replied) and isinstance(following, Said):
+        if isinstance(message, ModelMessage) and isinstance(following, UserMessage):
             continue  # A small model that sees its useless answer again repeats it (183 times out of 183).
-        if isinstance(message, Replied):
-            told.append(Replied(shorten_middle(message.text.strip(), ANSWER) or "(empty answer)"))
+        if isinstance(message, ModelMessage):
+            told.append(ModelMessage(shorten_middle(message.text.strip(), ANSWER) or "(empty answer)"))
             continue
         text = shorten_middle(message.text, OUTPUT) if isinstance(message, Result) else message.text.strip()
-        if told and isinstance(told[-1], Said):
-            told[-1] = Said(f"{told[-1].text}\n\n{text}")
+        if told and isinstance(told[-1], UserMessage):
+            told[-1] = UserMessage(f"{told[-1].text}\n\n{text}")
         else:
-            told.append(Said(text))
+            told.append(UserMessage(text))
     return PersistentList(tuple(told))
 
 
 def rebuild_messages(brief: str, messages: Sequence[Message]) -> list[Message]:
     """Return the current brief and only the last exchange: earlier results are in the files."""
-    last = max((n for n, message in enumerate(messages) if isinstance(message, Replied)), default=len(messages))
-    return [Said(brief), *messages[last:]]
+    last = max((n for n, message in enumerate(messages) if isinstance(message, ModelMessage)), default=len(messages))
+    return [UserMessage(brief), *messages[last:]]
 
 
 SMALL_WINDOW = 16_384

@@ -19,7 +19,7 @@ from bough.core.conversation import context
 from bough.core.ids import GOAL
 from bough.core.planning.plan import Step, find_all_needs
 from bough.core.tree.task import Task
-from bough.core.tree.task_state import Inherited, State, Subject
+from bough.core.tree.task_state import Inheritance, State, Subject
 from bough.core.workflow.keys import classify_step
 
 LATER = 300
@@ -28,13 +28,13 @@ RESULTS = 20
 """The number of finished siblings whose results a step sees, besides the steps that it needs."""
 
 
-def build_inherited(task: Task, step: Step) -> Inherited:
+def build_inherited(task: Task, step: Step) -> Inheritance:
     loop = task.step.repeat > 1 or task.inherited.loop
     above = [] if task.id == GOAL else [segment.partition("@")[0] for segment in task.id.split("/")]
     path = "/".join((*above, step.name))  # Its path in the written plan.
     requirements = list_covered(step, path, task.asked, task.plan.steps)
     if step.context == "isolated":  # Such a step still gets its requirements.
-        return Inherited(loop=loop, requirements=requirements)
+        return Inheritance(loop=loop, requirements=requirements)
     needs = find_all_needs(step, task.plan.steps)
     others = [other for other in task.plan.steps if other.name != step.name]
     to_come = (other for other in others if step.plan_first and other.name not in task.children.begun)
@@ -50,7 +50,7 @@ def build_inherited(task: Task, step: Step) -> Inherited:
     else:
         # The steps of a task that was split replace it, so they need the results that it knew.
         results = (*known, *finished) if task.state is State.DECOMPOSED else finished
-    return Inherited(
+    return Inheritance(
         above=way,
         results=results,
         dead_ends=context.list_lessons(task),
@@ -81,7 +81,7 @@ def _list_decisions(task: Task, needs: frozenset[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*context.list_decisions(task), *told)))[-task.rules.notes :]
 
 
-def compute_key(step: Step, base: str, model: str, told: Inherited, subject: Subject | None = None) -> str:
+def compute_key(step: Step, base: str, model: str, told: Inheritance, subject: Subject | None = None) -> str:
     """Compute a key from all that a step's outcome depends on: an agent's work is reused if its instructions, inputs,
     model and starting tree are the same. Empty for commands and checks, which always run, since their results may
     depend on the outside world."""

@@ -14,7 +14,7 @@ from bough.core.messages import AnswerProtocol, Message
 from bough.core.planning.plan import Role, Step, Tier
 from bough.core.rules import Rules
 from bough.core.tree import task_groups as g
-from bough.core.tree.task_state import SETTLED, Inherited, State
+from bough.core.tree.task_state import SETTLED, Inheritance, State
 
 ENDLESS = 60.0
 """The minimum time limit of a check in seconds, however short earlier checks were."""
@@ -66,7 +66,7 @@ class Task(Struct, frozen=True):
     halt: e.TaskHalted | None = None
     step: Step = Step("", "")
     rules: Rules = Rules()
-    inherited: Inherited = Inherited()
+    inherited: Inheritance = Inheritance()
     """The task's view of the work around it."""
     base: str = ""
     tree: str = ""

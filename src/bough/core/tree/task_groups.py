@@ -4,7 +4,7 @@ from msgspec import Struct
 
 from bough.core import events as e
 from bough.core.acceptance.judge_ruling import Ruling
-from bough.core.acceptance.probes import Probe, Probed
+from bough.core.acceptance.probes import Probe, ProbeResult
 from bough.core.acceptance.requirements import Requirement
 from bough.core.acceptance.verdict import AllowedChange, Verdict
 from bough.core.budget.limits import Limits, Spend
@@ -256,7 +256,7 @@ class TaskExamination(Struct, frozen=True):
     """The outcomes of probes on the files as they were before the run, by name."""
     seen: e.DifferenceSeen | None = None
     """What bough last observed about the difference that the work makes."""
-    results: dict[str, Probed] = {}
+    results: dict[str, ProbeResult] = {}
     contested: dict[str, str] = {}
     """Why a probe is contested, by name."""
     rulings: dict[str, Ruling] = {}

@@ -66,7 +66,7 @@ EXIT_STATUS: dict[str, int] = {
 """The program's exit status for each way in which a run ends or halts."""
 
 
-class Inherited(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class Inheritance(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A task's knowledge from elsewhere, recorded when it begins so that prompts depend on the journal alone."""
 
     above: tuple[str, ...] = ()

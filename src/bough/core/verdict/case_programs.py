@@ -12,9 +12,9 @@ from shlex import quote
 
 from msgspec.structs import replace
 
-from bough.core.acceptance.probes import OUTPUT, SCRIPT, SCRIPT_PATH, Form, Probe, Probed
+from bough.core.acceptance.probes import OUTPUT, SCRIPT, SCRIPT_PATH, Form, Probe, ProbeResult
 from bough.core.acceptance.verdict import Check
-from bough.core.verdict.check_run import Finished, cut_middle
+from bough.core.verdict.check_run import CommandResult, cut_middle
 from bough.core.verdict.language import is_test_path
 from bough.core.verdict.languages.python.interpreter import make_interpreter_command
 from bough.core.verdict.paths import find_stem, find_suffix, last_segment, parent_folder
@@ -88,17 +88,17 @@ def make_file(probe: Probe, mark: str = "") -> str:
     return language.mark_end(text, mark) if mark and not re.search(_ENDS_ITSELF, text) else text
 
 
-def read_probe(probe: Probe, check: Check, finished: Finished, text: str, mark: str = "") -> Probed:
+def read_probe(probe: Probe, check: Check, finished: CommandResult, text: str, mark: str = "") -> ProbeResult:
     """Read the result of a case. One whose file prints the `mark` at its end has not passed without it."""
     status = finished.exit_status
     if status == 0 and mark and mark in make_file(probe, mark) and mark not in text:
         said = f"{cut_middle(text.rstrip(), OUTPUT)}\nIt ended with exit status 0 before it reached its last line."
-        return Probed(probe.name, "failed", said.strip())
+        return ProbeResult(probe.name, "failed", said.strip())
     text = text.replace(mark, "") if mark else text
     runner = find_runner(check.runner) or Runner()
     silent = not probe.language and runner.no_test and re.search(runner.no_test, text)
     if status == 0:
-        return Probed(probe.name, "broken" if silent else "passed", text[-OUTPUT:] if silent else "")
+        return ProbeResult(probe.name, "broken" if silent else "passed", text[-OUTPUT:] if silent else "")
     ended = f"killed {finished.killed}" if finished.killed else f"exit status {status}"
     said = cut_middle(text.rstrip("\n"), OUTPUT) or ended
     if probe.language:
@@ -108,7 +108,7 @@ def read_probe(probe: Probe, check: Check, finished: Finished, text: str, mark: 
         # Find out whether the test file itself is at fault, and not the product.
         unreadable = status in runner.probe_broken or _is_unreadable(probe, text)
         unreadable = unreadable or bool(silent and not re.search(r"AssertionError|assert ", text))
-    return Probed(probe.name, "broken" if unreadable and status is not None else "failed", said)
+    return ProbeResult(probe.name, "broken" if unreadable and status is not None else "failed", said)
 
 
 def _is_unreadable(probe: Probe, text: str) -> bool:

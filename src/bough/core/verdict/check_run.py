@@ -126,7 +126,7 @@ def find_signal(exit_status: int | None) -> str:
         return ""
 
 
-class Finished(Struct, frozen=True):
+class CommandResult(Struct, frozen=True):
     """How a command ended."""
 
     exit_status: int | None
@@ -208,7 +208,7 @@ class Baseline(Struct, frozen=True, forbid_unknown_fields=True):
 class CheckRun(Struct, frozen=True):
     """One whole run of a check."""
 
-    finished: Finished
+    finished: CommandResult
     text: str
     known: Baseline
     gone: tuple[str, ...] = ()
@@ -227,7 +227,7 @@ class MixedRun(Struct, frozen=True):
     output: str = ""
 
 
-def describe_result(finished: Finished) -> str:
+def describe_result(finished: CommandResult) -> str:
     status, took = finished.exit_status, f"{finished.seconds:.1f} s"
     if status == 0:
         return f"the check passed (exit status 0 in {took})"

@@ -21,7 +21,7 @@ from bough.core.verdict.paths import find_stem, find_suffix, last_segment, list_
 from bough.core.verdict.project_files import ProjectFiles, run_in_folder
 from bough.core.verdict.registry import LANGUAGES, MANIFESTS, RUNNERS, find_language, find_runner, recognise
 from bough.core.verdict.runner import ProjectCommand, find_commands
-from bough.core.verdict.stated_commands import Stated, is_ci, is_harmless, list_commands
+from bough.core.verdict.stated_commands import StatedCommand, is_ci, is_harmless, list_commands
 
 _IN_FOLDER = r"\s(?:-C|--test-dir|--build)[ =](?!/)([\w./-]+)"
 """Pattern for the build folder that a command needs; such a folder exists only after a build."""
@@ -130,13 +130,13 @@ def _list_checks_in(look: ProjectFiles) -> list[Check]:
     return [replace(check, runner=runner) for check, runner in zip(unique, runners, strict=True)]
 
 
-def _list_stated(look: ProjectFiles, known: Sequence[ProjectCommand]) -> Iterator[Stated]:
+def _list_stated(look: ProjectFiles, known: Sequence[ProjectCommand]) -> Iterator[StatedCommand]:
     """List the test commands that the project's own files state. If bough would use the same runner anyway, return
     bough's command with the file's arguments, or without them if the files run parts of the tests separately."""
     whole = {find_runner_behind(hit.command, look): hit.command for hit in known}
     targets = frozenset(name for runner in RUNNERS for name in runner.find_targets(look)[1])
     parts: dict[str, set[str]] = {}
-    found: list[tuple[Stated, str, str | None]] = []
+    found: list[tuple[StatedCommand, str, str | None]] = []
     for one in list_commands(look):
         command, name = one.command, recognise(one.command)
         runner = find_runner(name)

@@ -46,7 +46,7 @@ _UNSET = r"\$\{?(?!(?:PWD|HOME|PATH|PYTHONPATH|SHELL|TMPDIR)\b)([A-Za-z_]\w*)"
 """Pattern for variables that only a CI service or another line of the file sets."""
 
 
-class Stated(NamedTuple):
+class StatedCommand(NamedTuple):
     """A command in a file of the project."""
 
     command: str
@@ -83,12 +83,12 @@ def list_setups(language: Language, look: ProjectFiles) -> Iterator[tuple[str, s
             yield command.replace("{file}", named), named
 
 
-def list_commands(look: ProjectFiles) -> Iterator[Stated]:
+def list_commands(look: ProjectFiles) -> Iterator[StatedCommand]:
     """List the commands of CI, then those of task files."""
     return islice(_list_all(look), _MOST_COMMANDS)
 
 
-def _list_all(look: ProjectFiles) -> Iterator[Stated]:
+def _list_all(look: ProjectFiles) -> Iterator[StatedCommand]:
     for pattern in (_CI, _TASK_FILES):
         named = [path for path in look if path.count("/") < 4 and pattern and re.fullmatch(pattern, path)]
         # Read files named after tests first (others are for documents or releases), and GitHub workflows before files
@@ -97,7 +97,7 @@ def _list_all(look: ProjectFiles) -> Iterator[Stated]:
             lines = _split_lines(look.text(path))
             yaml = pattern is _CI and find_suffix(path) in ("yml", "yaml")
             for block in _list_blocks(lines) if yaml else [lines]:
-                yield from (Stated(command, path) for command in _list_lines(block))
+                yield from (StatedCommand(command, path) for command in _list_lines(block))
 
 
 def _split_lines(text: str) -> list[str]:

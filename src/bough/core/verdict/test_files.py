@@ -102,7 +102,7 @@ def has_tests(texts: Mapping[str, str], command: str, reported: Collection[str])
     )
 
 
-class Restored(Struct, frozen=True):
+class Restoration(Struct, frozen=True):
     """The changes that give a tree the tests that it had before the work (at the base)."""
 
     paths: tuple[str, ...] = ()
@@ -124,7 +124,7 @@ def restore_test_side(
     command: str,
     reported: Collection[str],
     request: str = "",
-) -> Restored:
+) -> Restoration:
     """Find what to restore. `reported`: files with tests, by the runner; `request`: the goal."""
     added = {change.path for change in changes if change.kind == "A"}
     changed = sorted(change.path for change in changes)
@@ -147,7 +147,7 @@ def restore_test_side(
     idle = DATA - {"snap", "ambr", "ini", "cfg", "toml"}  # Runners load these on their own.
     paths = [path for path in paths if path not in added or find_suffix(path) not in idle or is_configuration(path)]
     doubtful = tuple(path for path in paths if path in read and is_code(path) and not is_test_path(path))
-    return Restored(tuple(sorted(paths)), texts, doubtful)
+    return Restoration(tuple(sorted(paths)), texts, doubtful)
 
 
 class _TestSide:

@@ -39,7 +39,7 @@ RESHAPING = (e.RunStarted, e.TaskCreated, e.Planned, e.PlanChanged)
 """The events that may add or remove lines of the tree."""
 
 
-class Gone(NotFound):
+class RunGone(NotFound):
     """The run existed, but was removed."""
 
 
@@ -85,7 +85,7 @@ class LiveRun:
         return self._rows[1]
 
     async def catch_up(self) -> None:
-        """Process the events since the last one. Raises `Gone` when the run was removed."""
+        """Process the events since the last one. Raises `RunGone` when the run was removed."""
         async with self._lock:
             while True:
                 records = await self.journal.store.read(self.view.name, since=self.seq, kinds=KINDS, limit=PIECE)
@@ -97,7 +97,7 @@ class LiveRun:
                 self._looked = time.monotonic()
                 if not await self.journal.store.read(self.view.name, RUN, limit=1):
                     self._looked = 0.0
-                    raise Gone(f"{self.view.name} was removed.")
+                    raise RunGone(f"{self.view.name} was removed.")
             self.status, self.holder = await self.journal.standing(self.view)
             self.missing = await self.journal.waiting(self.view.name) if self.holder else ""
             self.activity = load_activity(self.journal.root / ".bough", self.view.name) if self.holder else {}
@@ -202,7 +202,7 @@ class LiveRuns:
             found = self._runs.setdefault(name, LiveRun(self.journal, name, self._project))
         try:
             await found.catch_up()
-        except Gone:
+        except RunGone:
             del self._runs[name]
             raise
         return found
