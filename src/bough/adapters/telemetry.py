@@ -27,7 +27,7 @@ from bough.core.tree.task_state import SETTLED, State
 
 CONTENT = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 PATIENCE = 5_000
-"""Most milliseconds that the end of a run waits for the collector."""
+"""The most milliseconds that the end of a run waits for the collector."""
 RUN = ""
 """The key of the run's own span; the key of a task is its path."""
 PROVIDERS = {

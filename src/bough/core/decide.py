@@ -304,7 +304,7 @@ def _repair(task: Task) -> c.Command:
         return c.RollBack(best.tree, f"{verdict.failed} tests failed after the repair, {best.failed} before it")
     if verdict and verdict.ruling == "not_verified":
         return c.StartAttempt("test_writer", _choose_tier(task))
-    if list_unsuccessful(task):  # It was only verified because it might have been done.
+    if list_unsuccessful(task):  # Steps failed, and the check ran in case the work was done all the same.
         return c.Focus()
     ladder, repairs = task.rules.ladder, task.acceptance.repairs - task.acceptance.probe_repairs
     # If the ladder provides further attempts, these are the repairs, and no bug hunter is started.

@@ -1,4 +1,4 @@
-"""Carries out the commands that the core decides on. Each function records the intent, acts, and records the result."""
+"""Performs the commands that the core decides on. Each function records the intent, acts, and records the result."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
@@ -321,7 +321,7 @@ async def _change_state(command: c.ChangeState, task: Task, runtime: TaskRuntime
 
 async def _rest(command: c.Rest, task: Task, runtime: TaskRuntime) -> Batches:
     halt = e.TaskHalted(command.reason, command.message)
-    # If a model is only out of quota, the run can go on as soon as that is renewed.
+    # If a model is only out of quota, the run can continue as soon as that is renewed.
     if command.reason == "unavailable" and task.models.quota_until:
         halt = e.TaskHalted("quota", command.message, until=task.models.quota_until)
     yield [halt]

@@ -1,4 +1,4 @@
-"""Carries out the rungs of the ladder (the measures against a stuck task, from a fresh agent to giving up) once they
+"""Takes the rungs of the ladder (the measures against a stuck task, from a fresh agent to giving up) once they
 have been decided and recorded. Also compacts a long conversation, and writes the report on a task that is given up."""
 
 from collections.abc import Callable, Sequence

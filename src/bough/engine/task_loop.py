@@ -73,7 +73,7 @@ RunSteps = Callable[[TaskStream, TaskRuntime], Awaitable[None]]
 
 async def drive_task(run: Run, stream: TaskStream, ports: Ports, run_steps: RunSteps) -> Task:
     """Drive the task until it is finished or halts. The process can be killed at any time: each intent is recorded
-    before it is carried out, so that another process can read the events and decide again."""
+    before it is acted on, so that another process can read the events and decide again."""
     if run.checked is not None:
         ports.verifier.prefer(run.checked)
     runtime = await TaskRuntime.enter(run, stream.task, ports)
@@ -105,7 +105,7 @@ async def read_messages(stream: TaskStream, runtime: TaskRuntime) -> None:
 
 
 async def _execute(command: Command, stream: TaskStream, runtime: TaskRuntime) -> None:
-    """Carry out a command. If the task's time runs out, cut it off and halt; resuming recovers it as after a crash."""
+    """Perform a command. If the task's time runs out, cut it off and halt; resuming recovers it as after a crash."""
     timer, before = runtime.ports.timer, stream.task.budget.spend.seconds
     began, limits = timer(), stream.task.budget.limits
     long = isinstance(command, LONG) or (isinstance(command, Climb) and command.decision.rung != "ask")

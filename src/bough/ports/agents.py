@@ -37,7 +37,7 @@ class Talk(Protocol):
     """A conversation with a running outside agent. Methods raise `TransientError` if it does not respond."""
 
     async def say(self, text: str) -> None:
-        """Send a text, which starts a new turn. A turn that is still going on is cancelled first."""
+        """Send a text, which starts a new turn. A turn that has not ended is cancelled first."""
 
     async def heard(self, patience: float) -> TurnProgress | TurnEnd:
         """Wait for the agent's next actions or the end of its turn. `patience`: seconds of silence to tolerate."""

@@ -172,7 +172,7 @@ class Herald:
         try:
             if kind in TOLD or Outbox(self._root).follow(record.run, record.seq) or find_address(self._root):
                 self._wake()
-        except (OSError, BoughError) as error:  # The run goes on without hooks.
+        except (OSError, BoughError) as error:  # The run continues without hooks.
             logging.getLogger("bough").warning("bough: your hooks are not told: %s", error)
             self._wanted = False
 
@@ -185,9 +185,8 @@ class Herald:
             with OpenHandle(reads), OpenHandle(os.open(os.devnull, os.O_RDWR)) as nothing:
                 words = ("hooks", "deliver", "--dir", str(self._root))
                 self._process = start_own(self._root, *words, out=nothing, err=nothing, feed=reads)
-        with suppress(
-            BlockingIOError, BrokenPipeError
-        ):  # If the pipe is full, it is awake; if it ended, the next does.
+        # A full pipe: the process is awake already. A broken one: it ended, and the next event starts another.
+        with suppress(BlockingIOError, BrokenPipeError):
             os.write(self._pipe, b"\n")
 
     def _drop(self) -> None:

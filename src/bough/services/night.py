@@ -267,7 +267,7 @@ class NightWorker:
                     errors.NotFound,
                     errors.UsageError,
                     errors.WorkspaceError,
-                ) as error:  # Only this goal fails; the others go on.
+                ) as error:  # Only this goal fails; the others continue.
                     planned = e.GoalSettled(GoalReport("error", str(error)))
                 await store.append(claim, [planned], item.version)
                 held = holding.pop_all() if isinstance(planned, e.GoalTaken) else AsyncExitStack()

@@ -1,6 +1,6 @@
 """Puts the work of runs on branches: one run's, with a description for its pull request, and the proven goals of a
-night (one pass through a backlog) together, as steps of a run. Also finds out what a night has to know before it begins
-a goal."""
+night (one pass through a backlog) together, as steps of a run. Also tells a night whether a goal can begin: its
+conflicts, the disk space, and the goals that it needs."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable

@@ -33,7 +33,7 @@ class Fuse:
     def pass_by(self, name: str) -> None:
         number = len(self.points)
         self.points.append(name)
-        if self.at is not None and number >= self.at:  # Concurrent work must not go on after the fuse has blown.
+        if self.at is not None and number >= self.at:  # Concurrent work must not continue after the fuse has blown.
             if self.kill:
                 os.kill(os.getpid(), signal.SIGKILL)
             raise FuseBlown(name)

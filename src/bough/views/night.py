@@ -174,7 +174,7 @@ def make_page(
 
 
 def _map_conflicts(backlog: Backlog, name: str) -> dict[str, tuple[str, ...]]:
-    """Map the goals that a goal conflicts with to the files. Only the later goal records it; both lines show it."""
+    """List the goals that a goal conflicts with, each with the files. Only one of the two records it; both show it."""
     told = {one.name: one.report.conflicts if one.report else {} for one in backlog.items.values() if not one.dropped}
     found = {other: told[name].get(other) or theirs.get(name) for other, theirs in told.items()}
     return {other: files for other, files in found.items() if files}

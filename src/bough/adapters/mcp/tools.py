@@ -36,7 +36,7 @@ _LINE = 16 << 20
 _START = 60.0
 """Seconds that a server may take to start."""
 _RESTARTS = 3
-"""Most restarts of a server in a workspace."""
+"""The most restarts of a server in a workspace."""
 _NAME = 64
 """The most characters of a tool's name that every provider takes."""
 _ABOUT = 2_000

@@ -35,7 +35,7 @@ CONNECT_TIMEOUT = 30.0
 LONGEST = 3600.0
 """Seconds that a call may take in all, unless set otherwise."""
 CONTENT = 8_000_000
-"""Most bytes of the text in an answer; much of a stream is not text. A conversation keeps the text, and is sent again
+"""The most bytes of text in an answer; much of a stream is not text. A conversation keeps the text, and is sent again
 every round."""
 LINGER = 0.25
 """Seconds spent on reading past an answer's end mark, so that the connection can be reused."""

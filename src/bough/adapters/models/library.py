@@ -123,7 +123,7 @@ class LibraryModel(RemoteModel):
         raise TypeError(message)
 
     def _response(self, message: ModelMessage) -> Any:
-        """Return this model's answer as it gave it, with bough's ids for calls; of another's only text and calls."""
+        """Return this model's answer as it came, with bough's ids for calls; another model's as text and calls."""
         from pydantic_ai import messages as m
 
         kept = self._kept(message.extra)

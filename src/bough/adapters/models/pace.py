@@ -18,9 +18,9 @@ FAILURES = 3
 MOST = 1000.0
 """A number of concurrent requests that nobody reaches: no limit."""
 SPREAD = 0.1
-"""Largest random share added to a pause, so that processes waiting for the same moment do not all wake at once."""
+"""The largest random share added to a pause, so that processes waiting for the same moment do not all wake at once."""
 PATIENCE = 600.0
-"""Longest pause in seconds that a server can ask for; a longer one counts as an exhausted quota."""
+"""The longest pause in seconds that a server can ask for; a longer one counts as an exhausted quota."""
 
 
 class Pace(Struct):
@@ -32,7 +32,7 @@ class Pace(Struct):
     """Seconds of the longest pause."""
     chance: Callable[[], float] = random
     window: float = MOST
-    """Most concurrent requests."""
+    """The most concurrent requests."""
     target: float = MOST
     """The window grows by one with every answer until it has this size, then ever more slowly."""
     until: float = 0.0

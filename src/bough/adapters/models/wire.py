@@ -26,7 +26,7 @@ EMPTY = "(empty answer)"
 IDLE = 30.0
 """Seconds that an unused connection stays open: tools run between rounds, and a new connection costs a handshake."""
 LIMIT = 50_000_000
-"""Most bytes of one answer."""
+"""The most bytes of one answer."""
 
 
 @cache

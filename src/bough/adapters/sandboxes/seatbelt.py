@@ -22,7 +22,7 @@ _SERVICES = """
     com.apple.system.opendirectoryd.libinfo com.apple.system.opendirectoryd.membership com.apple.system.logger
     com.apple.system.notification_center com.apple.logd com.apple.bsd.dirhelper
 """.split()  # noqa: SIM905
-"""Services for users, groups and logging, none of which carries out actions for its clients."""
+"""Services for users, groups and logging, none of which acts for its clients."""
 _OF_THE_NETWORK = ("com.apple.trustd.agent", "com.apple.SystemConfiguration.configd", "com.apple.dnssd.service")
 _BASE = """\
 (version 1)

@@ -54,7 +54,7 @@ _KINDS: dict[type[StoreError], tuple[str, str]] = {
         "space, then try again.",
     ),
 }
-"""The prefixes of the causes' names for each error, and its sentence."""
+"""The names of SQLite's errors (their beginnings) that each error stands for, and its sentence."""
 
 
 class SqliteConnection(Statements, sqlite3.Connection):

@@ -43,7 +43,7 @@ class GitTrees:
                     # A file that another process is writing looks like a leftover of a crash, so remove only old ones.
                     self.repository.objects.recover(time.time() - _LEFTOVER)
                 except OSError as error:
-                    # Go on if nothing can be written, because existing objects can still be read.
+                    # Continue if nothing can be written, because existing objects can still be read.
                     if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS) or not self.repository.path.is_dir():
                         raise
                 self._ready = True

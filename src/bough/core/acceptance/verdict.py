@@ -244,7 +244,7 @@ class Difference(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     documents: bool = False
     """Whether documents or comments change."""
     interface: bool = False
-    """Whether defined names, their arguments or their files differ."""
+    """Whether the names that the code defines, their arguments or their files change."""
     tests: tuple[str, ...] | None = None
     """New tests by the agent that fail without the work; None if that was not tried."""
     version: bool = False

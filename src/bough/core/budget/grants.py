@@ -49,7 +49,7 @@ def compute_grant(
     """
     rest = compute_free(parent, spend, reserved)
     weights = [max(1, each) for each in (weight, *waiting)]
-    # One more child of average weight: weight / (sum + sum / count), in whole numbers.
+    # Share as if there were one more child of average weight: weight / (sum + sum / count), in whole numbers.
     part, whole = weights[0] * len(weights), sum(weights) * (len(weights) + 1)
     most = -(-3 * parent.rounds // 10)  # 30 %, rounded up
     fair = rounds if rounds is not None else min(most, max(USEFUL, rest.rounds * part // whole))

@@ -71,7 +71,7 @@ LAST_SHARE = 0.95
 
 
 def find_reached_limit(spend: Spend, limits: Limits, share: float = 1.0) -> str | None:
-    """Describe, as a phrase for people, the limit of which this share is used up; None if there is none."""
+    """Describe, as a phrase for people, the limit of which this share is spent; None if there is none."""
     for used, limit, phrase in (
         (spend.tokens, limits.tokens, "tokens"),
         (spend.cost, limits.cost, "US dollars"),
@@ -80,7 +80,7 @@ def find_reached_limit(spend: Spend, limits: Limits, share: float = 1.0) -> str 
         # Checked before a call, so the last one can overdraw: its cost is known only afterwards.
         if limit is not None and used >= limit * share:
             return f"{limit:,} {phrase}"
-    # The hand-over is the last *granted* round, so a share of the rounds is counted in whole rounds.
+    # Whatever the share, only the last granted round is the hand-over.
     granted = limits.rounds if share == 1.0 else limits.rounds - 1
     return f"{limits.rounds:,} rounds" if spend.rounds >= granted else None
 

@@ -90,7 +90,7 @@ def render_conflicts(paths: Iterable[str], says: Iterable[str], texts: Mapping[s
 
 
 NAMED = 5
-"""Most tests named in a sentence."""
+"""The most tests that a sentence names."""
 
 
 def read_outcomes(cases: bytes) -> dict[str, str]:

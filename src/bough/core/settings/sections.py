@@ -196,7 +196,7 @@ class HookSettings(Section, frozen=True):
     timeout: Annotated[float, Meta(gt=0, le=600)] = 30.0
     """Seconds after which a hook is killed."""
     quiet: Annotated[str, Meta(pattern=r"^(([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d)?$")] = ""
-    """Hours in which nothing is told, such as 22:00-07:00: it is told when they end."""
+    """Hours in which no hook is called, such as 22:00-07:00: the notices wait until they end."""
     digest: bool = False
     """Tell what happens in a night once, when it is over."""
     link_hours: Annotated[float, Meta(gt=0, le=168)] = 24.0

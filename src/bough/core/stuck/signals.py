@@ -53,9 +53,9 @@ class StuckRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     window: int = 10
     """Rounds back within which a repeat counts."""
     period: int = 5
-    """The longest cycle: rounds that repeat in step lie no further back."""
+    """The longest cycle, in rounds: a round can repeat one that many rounds back, and none further back."""
     repeats: int = 3
-    """Rounds in a row that only repeat earlier ones, in step, before it is `circular_tools`."""
+    """Rounds in a row that only repeat earlier ones, as a cycle does, before it is `circular_tools`."""
     errors: int = 3
     """Times that the same error occurs in a row before it is `repeated_error`."""
     errors_apart: int = 4
@@ -75,8 +75,8 @@ class StuckRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     shells: tuple[str, ...] = ("bash",)
     """Tools that run programs: when they fail, the details are about the project and not about the call."""
     alike_error: float = 0.55
-    """Least likeness of two calls with the same error that count as one thing tried twice."""
+    """How alike two calls with the same error must be, from 0 to 1, to count as one thing tried twice."""
     alike_refused: float = 0.75
-    """Least likeness of two writes that were refused with the same first line and different details."""
+    """The same for two writes whose refusals have the same first line and different details."""
     alike_call: float = 0.9
-    """Least likeness of answers without a call that say the same."""
+    """How alike answers without a call must be, from 0 to 1, to count as saying the same."""

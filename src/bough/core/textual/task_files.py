@@ -45,7 +45,7 @@ def rebuild_messages(brief: str, messages: Sequence[Message]) -> list[Message]:
 
 
 SMALL_WINDOW = 16_384
-"""Largest small window, in tokens: there conversations are rebuilt rather than continued."""
+"""The largest window, in tokens, that counts as small: there conversations are rebuilt rather than continued."""
 UNKNOWN_WINDOW = 8_192
 """The assumed window of a model that does not report one."""
 RESERVED = 2_500
@@ -78,7 +78,7 @@ class View(Struct, frozen=True):
     """An attempt's view of the files: how much, and in which order."""
 
     most: int = 0
-    """Most tokens of the tests, and of each text; 0: as many as fit."""
+    """The most tokens of the tests, and of each text; 0: as many as fit."""
     tests_first: bool = False
     tests: bool = True
     hints: int = 0

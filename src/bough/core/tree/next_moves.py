@@ -261,7 +261,7 @@ def raise_grant(task: Task, step: Step, limits: Limits, spend: Spend) -> Limits 
     another round."""
     added = _compute_raise(task, step)
     if added.rounds < LEAST_RAISE and not is_fatal(task, step):
-        return None  # Escalation makes better use of so few rounds than an agent that has used up its grant.
+        return None  # Escalation makes better use of so few rounds than an agent whose grant is exhausted.
     grown = budget.add_limits(limits, added)
     return None if budget.find_reached_limit(spend, grown, budget.LAST_SHARE) else grown
 

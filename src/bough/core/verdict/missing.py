@@ -126,7 +126,7 @@ def find_stop(exit_status: int | None, command: str, text: str, report: Report, 
     hard = next((at for at, line in enumerate(lines) if re.match(_STOPS, line)), None)
     weak = next((at for at, line in reversed([*enumerate(lines)]) if re.search(_ABSENCE, line)), None)
     runner = find_runner(recognise(command))
-    # Of make, only the goals that are named like tests run the product.
+    # Where make stops at a target that is not named like tests, the line before says why.
     ended = next((at for at, line in enumerate(lines) if re.match(_UNBUILT, line)), None)
     at = next((at for at in (hard, weak) if at is not None), max(ended - 1, 0) if ended is not None else None)
     if at is None and (runner is None or not runner.closes or not lines):
@@ -149,8 +149,8 @@ _SOUGHT = (
 
 
 def find_test_library(text: str, look: ProjectFiles) -> str:
-    """Find a library for tests without which a build passes and has no tests: one that the output says is not there,
-    or that CMake looks for quietly; empty if there is none."""
+    """Find a test library that a build goes without, and then has no tests: one that the output says is not there, or
+    that CMake looks for quietly; empty if there is none."""
     sought = [found[1] or found[2] for line in text.splitlines() if (found := re.fullmatch(_SOUGHT, line.strip()))]
     for path in look.near:
         if last_segment(path) == "CMakeLists.txt":
@@ -217,7 +217,7 @@ def _is_written(idle: Missing, base: ProjectFacts) -> bool:
     """Whether the work has to write the missing thing: a script, something that the goal mentions, a test in a project
     without any, or a target in a project without a file that could define one."""
     if idle.kind in ("script", "program"):
-        folder = parent_folder(idle.name.removeprefix("./"))  # A folder that nobody has yet would be fetched.
+        folder = parent_folder(idle.name.removeprefix("./"))  # A missing folder has to be fetched, not written.
         return idle.kind == "script" and (not folder or any(path.startswith(f"{folder}/") for path in base.paths))
     target = idle.kind == "target"
     named = re.findall(r"['\"`‘]([^'\"`’]+)", idle.name)

@@ -114,7 +114,7 @@ def _list_checks_in(look: ProjectFiles) -> list[Check]:
         stated.insert(0, Check(joined, f"{stated[0].why}, like the rest"))
     found = [*stated, *(Check(hit.command, hit.why) for hit in known)]
     found = [replace(check, command=re.sub(_COVERAGE, "", check.command)) for check in found]
-    # Also as the system has the program, where the project's own set-up did not run.
+    # Also try the system's program, in case the project's own set-up did not run.
     found += [replace(check, command=re.sub(_OWN_SETUP, "", check.command)) for check in found]
     first = {check.command: check for check in reversed(found)}
     unique = [first[command] for command in dict.fromkeys(check.command for check in found)][:MOST_CANDIDATES]

@@ -144,5 +144,5 @@ def _unwrap(line: str) -> str:
     bare = bare[1:-1].strip() if bare.startswith("[") and bare.endswith("]") else bare
     if len(bare) > 1 and bare[0] in "\"'" and bare.rfind(bare[0]) == len(bare) - 1:
         bare = bare[1:-1]
-    bare = re.sub(r"^\$\{?([A-Z]+)\b\}?(?= )", lambda found: found[1].lower(), bare)  # `$EMACS -Q` with the usual one.
+    bare = re.sub(r"^\$\{?([A-Z]+)\b\}?(?= )", lambda found: found[1].lower(), bare)  # `$EMACS -Q` → `emacs -Q`
     return re.sub(_PLACEHOLDER, lambda found: found[1] or "", bare).strip()

@@ -205,7 +205,7 @@ def _explain_program(command: str) -> str:
         return "it would be the program itself: name the program and pass the value to it"
     program, previous = words[0].rpartition("/")[2], words[-2]
     reads_option = program in _SHELLS and previous.endswith("c")
-    reads_name = program in ("printf", "test", "[") and previous == "-v"  # A name can hold code.
+    reads_name = program in ("printf", "test", "[") and previous == "-v"  # `-v NAME` runs code in NAME.
     return f"`{program}` would read it as code" if program in _READERS or reads_option or reads_name else ""
 
 

@@ -106,7 +106,7 @@ def _read_events(events: Sequence[_GoTestEvent], root: str) -> list[Case]:
     cases = []
     for (package, test), (outcome, seconds) in outcomes.items():
         if not test and package in failing:
-            continue  # The package failed because of a test that is reported itself.
+            continue  # The package failed because of a test, which has an entry of its own.
         said = [out for out in outputs.get((package, test), []) if not re.match(r" *(=== |--- |FAIL\b)", out)]
         name = f"{package}::{test}" if test else package
         kind: CaseOutcome = outcome if test else "error"

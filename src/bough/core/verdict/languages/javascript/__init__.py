@@ -1,7 +1,7 @@
 """JavaScript and TypeScript, with their package managers and test runners.
 
-The runner of node itself gets a reporter that writes JUnit XML with each test's file and groups, which that of node 20
-leaves out, and knows a file without a test. It is a `data:` address, which nothing in the workspace can replace.
+Node's own runner gets a reporter of bough's, because the JUnit reporter of node 20 leaves out each test's file and
+groups, and counts a file without tests as a test. It is a `data:` address, which nothing in the workspace can replace.
 """
 
 import re
@@ -113,7 +113,7 @@ export default async function* report(source) {
     } else if (type === 'test:stderr') {
       stderr.set(data.file, ((stderr.get(data.file) ?? '') + data.message).slice(-4000));
     } else if (type === 'test:pass' || type === 'test:fail') {
-      // Leave out a group that failed because a test in it failed: that test is reported itself.
+      // Leave out a group that failed because a test in it failed: that test has an entry of its own.
       const group = data.details?.type === 'suite';
       if (group && (type === 'test:pass' || data.details?.error?.failureType === 'subtestsFailed')) continue;
       const file = data.file ? relative(process.cwd(), data.file) : '';
