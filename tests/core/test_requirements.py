@@ -317,3 +317,12 @@ def test_what_is_worded_as_a_demand_in_code_alone_is_background_if_a_model_says_
     text = "At present it is undefined.\n\n```\nlog(x) // I want 0\n```\n\nReturn 0."
     found = read_goal(build_goal_step(text), (), [NamedKind("At present it is undefined", "background")])
     assert [one.text for one in found.requirements] == ["Return 0."]
+
+
+@pytest.mark.parametrize("text", ["Make the case pass", "Please make both failing tests pass again.", "Repariere das."])
+def test_beside_earlier_demands_a_text_may_ask_for_nothing_itself(text: str) -> None:
+    """Alone it is a demand. What no rule knows a model may call background."""
+    goal, kinds = build_goal_step(text), [NamedKind("Repariere das", "background")]
+    assert [one.text for one in read_goal(goal, (), kinds).requirements] == [text]
+    assert not read_goal(goal, (), kinds, beside=True).requirements
+    assert read_goal(build_goal_step("Make the test page pass its title on."), beside=True).requirements

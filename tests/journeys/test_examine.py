@@ -164,8 +164,11 @@ def test_what_is_refuted_can_be_repaired(meet: Meet) -> None:
     ann.bough("examine", "add", status=3)
     name = ann.latest()["run"]
     ann.model.roles.clear()
-    ann.bough("run", "--continue", name, TOTAL, "--check", CHECK, status=0)
-    assert "return sum(numbers)\n" in ann.bough("diff").out
+    ann.model.asked.clear()
+    ann.bough("run", "--continue", name, "Make the case pass", "--check", CHECK, status=0)
+    assert "return sum(numbers)\n" in ann.bough("diff").out and ann.evidence() == [(TOTAL, "proven")]
+    # Who repairs it sees the case.
+    assert "self.assertEqual(total(2, 3, 4), 9)" in text_of(ann.model.requests("author")[0])
 
 
 # ── a run like any other ────────────────────────────────────────────────────────────────────────────────────────────

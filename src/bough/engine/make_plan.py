@@ -67,9 +67,10 @@ async def estimate_goal(command: c.Estimate, task: Task, runtime: TaskRuntime) -
 
 def read_requirements(task: Task, read: guidance.GateReading = guidance.GateReading()) -> e.RequirementsRead:  # noqa: B008 - it is frozen
     """Split the goal into requirements: by the form of its text, or into finer ones by the model's answer (`read`)."""
-    plain = read_goal(task.step)
-    finer = read_goal(task.step, read.requirements, read.kinds)
     earlier = number_from_one(task.inherited.requirements)  # Those of the earlier run that this one continues.
+    refuted = any(one.kind != "unchanged" for one in earlier)
+    plain = read_goal(task.step, beside=refuted)
+    finer = read_goal(task.step, read.requirements, read.kinds, beside=refuted)
     later = number_from_one(finer.requirements, len(earlier))
     by: By = "person" if task.step.criteria else "rule" if plain == finer else "model"
     return e.RequirementsRead((*earlier, *later), by, finer.background)

@@ -6,8 +6,10 @@ from msgspec.structs import replace
 from bough.app import config as settings
 from bough.app.journal import Journal
 from bough.app.run_models import recall_models
+from bough.core.acceptance.examination import list_failing_probes, render_failing_probes
 from bough.core.acceptance.requirements import list_active
 from bough.core.conversation import context
+from bough.core.conversation.text_fitting import keep_ends
 from bough.core.errors import UsageError
 from bough.core.ids import GOAL
 from bough.core.rules import Rules
@@ -58,6 +60,10 @@ async def follow_run(journal: Journal, name: str, at: StartingPoint) -> Starting
     earlier = f"a follow-up on an earlier goal, {ended}: {run.plan.goal.instructions.strip()}"
     said = task_result.render_task_result(task) or task.outcome.report or run.end.summary
     files = f" (changed {', '.join(task.outcome.files)})" if task.outcome.files else ""
+    failing = f"\n\n{keep_ends(cases, task_result.ROOM)}" if (cases := render_failing_probes(task)) else ""
+    refuted = {number for probe in list_failing_probes(task) for number in probe.requirements}
+    # What was refuted is still to be shown; the rest must stay as it is.
+    kinds = [(one, one.kind if one.number in refuted else "unchanged") for one in list_active(task.asked)]
     return replace(
         at,
         follows=name,
@@ -65,12 +71,12 @@ async def follow_run(journal: Journal, name: str, at: StartingPoint) -> Starting
         origin="" if applied or task.tree == task.base else run.origin or task.base,
         inherited=Inheritance(
             above=(*task.inherited.above, earlier),
-            results=(*task.inherited.results, f"{name}: {said}{files}"),
+            results=(*task.inherited.results, f"{name}: {said}{files}{failing}"),
             dead_ends=context.list_lessons(task),
             decisions=context.list_decisions(task),
             requirements=tuple(
-                replace(one, kind="unchanged", start=0, end=0, step="", source=one.source or f"the goal of {name}")
-                for one in list_active(task.asked)
+                replace(one, kind=kind, start=0, end=0, step="", source=one.source or f"the goal of {name}")
+                for one, kind in kinds
                 if one.kind != "background"
             ),
         ),

@@ -59,10 +59,12 @@ _ASIDE = re.compile(
     r"\W*(?:hi|hello|hey|dear|thanks|thank you|cheers|(?:kind |best )?regards|great|nice)\b[^.!?:`]{0,60}\W*"
     r"|\W*why\b[^.!`]*(?:`[^`]*`[^.!`]*)*\?\W*"
     r"|\W{0,20}(?:\S{1,60}\s+){0,4}(?:tests?|checks?|suite|build|CI)\b[^.!?:`]{0,60}"
-    r"\b(?:fails?|failing|(?:is|are) (?:red|broken|failing))\b[^.!?:`]{0,40}[.!]?\s*",
+    r"\b(?:fails?|failing|(?:is|are) (?:red|broken|failing))\b[^.!?:`]{0,40}[.!]?\s*"
+    r"|\W*(?:please )?(?:make|get|let) (?:[a-z]+ ){0,4}(?:cases?|tests?|checks?|probes?|suite) pass(?: again)?\W*",
     re.IGNORECASE,
 )
-"""A greeting, thanks, a question why, or a sentence that only says that tests fail: beside a demand, no demand."""
+"""A greeting, thanks, a question why, or a sentence that only says that tests fail or should pass: beside a demand, no
+demand."""
 _GOES_ON = re.compile(r"(?<!\band)(?<!\bor)(?<!\bbut)(?<!\bthen)(?<=[\w`])$")
 """Part of a sentence that the next part completes."""
 _CONDITION = re.compile(r"(?:with|without|when|while|if|for|in|on|after|before|given)\b[^.!?]*:", re.IGNORECASE)
@@ -83,9 +85,12 @@ class _Block(Struct, frozen=True):
     within: str = ""
 
 
-def read_goal(goal: Step, starts: Sequence[str] = (), kinds: Sequence[NamedKind] = ()) -> GoalReading:
+def read_goal(
+    goal: Step, starts: Sequence[str] = (), kinds: Sequence[NamedKind] = (), *, beside: bool = False
+) -> GoalReading:
     """Split a goal into requirements and passages that ask for nothing, by its form (criteria, list items, sentences)
-    and by a model's list: the first words of each requirement, and the passages of another kind than behaviour."""
+    and by a model's list: the first words of each requirement, and the passages of another kind than behaviour.
+    `beside`: it stands beside the demands of an earlier goal, so that it may ask for nothing itself."""
     text = goal.instructions
     if goal.steps or goal.criteria:
         return GoalReading(_name_kinds(_list_plan_requirements(goal), text, kinds))
@@ -96,8 +101,10 @@ def read_goal(goal: Step, starts: Sequence[str] = (), kinds: Sequence[NamedKind]
     places = sorted({*places, *_list_siblings(form, places, idle)})
     blocks = _refine(text, form, places)
     asking = [block for block in blocks if block.kind != "code"]
-    kept = [block for block in asking if _is_asked(text, block, places, idle)] or asking or blocks
-    kept = [block for block in kept if not _ASIDE.fullmatch(text, block.start, block.end)] or kept
+    kept = [block for block in asking if _is_asked(text, block, places, idle)]
+    kept = kept or ([] if beside else asking or blocks)
+    demands = [block for block in kept if not _ASIDE.fullmatch(text, block.start, block.end)]
+    kept = demands or ([] if beside else kept)
     others = [text[block.start : block.end] for block in blocks if block not in kept]
     headings = [text[each.start : each.end] for each in _split_blocks(text) if each.kind == "heading"]
     return GoalReading(_name_kinds(_number_blocks(text, kept), text, kinds), (*headings, *others))
