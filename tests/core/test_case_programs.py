@@ -3,13 +3,14 @@
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from bough.core.acceptance.probes import SCRIPT, Form, Probe, place_case
 from bough.core.acceptance.verdict import Check
-from bough.core.verdict.case_programs import find_example, find_form, make_command, make_file, read_probe
+from bough.core.verdict.case_programs import find_form, make_command, make_file, read_probe
 from bough.core.verdict.check_run import CommandResult
 
 AWARE = {
@@ -67,7 +68,7 @@ def run(folder: Path, probe: Probe, check: Check) -> str:
         ["sh", "-c", make_command(probe, check)], cwd=folder, env=env, capture_output=True, check=False
     )
     text = done.stdout.decode() + done.stderr.decode()
-    read = read_probe(probe, check, CommandResult(done.returncode, b"", 0.0), text, mark)
+    read = read_probe(probe, CommandResult(done.returncode, b"", 0.0), text, mark)
     assert mark not in read.output
     return read.outcome
 
@@ -78,7 +79,7 @@ def test_a_product_that_ends_a_case_before_its_last_line_fails(language: str, tm
     if shutil.which(program) is None:
         pytest.skip(f"{program} is not installed")
     check = Check("make test", "")
-    probe = place_case(text, "", find_form(check, [path], [path]), "goal_1")
+    probe = place_case(text, find_form([path], [path]), "goal_1")
     bodies = dict.fromkeys((wrong, *early), "failed") | {wrong.replace("-", "+"): "passed"}
     for number, (body, outcome) in enumerate(bodies.items()):
         folder = tmp_path / str(number)
@@ -100,9 +101,9 @@ def test_code_that_asks_whether_it_is_tested_fails_and_honest_code_passes(langua
     if shutil.which(program) is None:
         pytest.skip(f"{program} is not installed")
     check = Check("make test", "")
-    form = find_form(check, [path], [path])
+    form = find_form([path], [path])
     assert form.language == (SCRIPT if language == "c" else language)
-    probe = place_case(text, "", form, "goal_1")
+    probe = place_case(text, form, "goal_1")
     for name, code, outcome in (("aware", sign, "failed"), ("honest", TRUE.get(language, "1"), "passed")):
         folder = tmp_path / name
         (folder / path).parent.mkdir(parents=True)
@@ -111,7 +112,7 @@ def test_code_that_asks_whether_it_is_tested_fails_and_honest_code_passes(langua
         assert run(folder, probe, check) == outcome
 
 
-PYTHON = find_form(Check("pytest", "", "pytest"), ["calc.py", "tests/test_calc.py"])
+PYTHON = find_form(["calc.py", "tests/test_calc.py"])
 
 
 def test_tests_that_nobody_calls_are_called(tmp_path: Path) -> None:
@@ -121,18 +122,24 @@ def test_tests_that_nobody_calls_are_called(tmp_path: Path) -> None:
         "async def test_it():\n    assert 1 == 2\n",
         "import unittest\n\nclass Case(unittest.TestCase):\n    def test_it(self):\n        self.fail()\n",
     ):
-        probe = place_case(text, "", PYTHON, "goal_1")
+        probe = place_case(text, PYTHON, "goal_1")
         assert probe.language == "python" and run(tmp_path, probe, Check("python3 -m pytest", "", "pytest")) == "failed"
 
 
-def test_what_only_a_runner_can_express_says_why() -> None:
-    fixture = place_case("def test_it(tmp_path):\n    assert tmp_path\n", "", PYTHON, "goal_1")
-    assert (fixture.path, fixture.why, fixture.language) == ("tests/test_goal_1.py", "it takes fixtures", "")
-    assert "pytest" in make_command(fixture, Check("python3 -m pytest -q", "", "pytest"))
-    assert "TEST" not in make_command(fixture, Check("python3 -m pytest -q", "", "pytest"))
-    said = place_case("assert True\n", "it needs the plugin's event loop", PYTHON, "goal_1")
-    assert said.why == "it needs the plugin's event loop"
-    assert make_command(said, Check("make test", "")) == "", "no runner is known"
+def test_a_case_that_takes_fixtures_starts_the_runner_by_itself(tmp_path: Path) -> None:
+    check = Check(f"{sys.executable} -m pytest", "", "pytest")
+    for text, outcome in (
+        ("def test_it(tmp_path):\n    assert tmp_path.is_dir()\n", "passed"),
+        ("def test_it(tmp_path):\n    assert not tmp_path.is_dir()\n", "failed"),
+        ("def test_it(no_such_fixture):\n    pass\n", "broken"),
+    ):
+        probe = place_case(text, PYTHON, "goal_1")
+        assert (probe.path, probe.language) == ("cases/goal_1.py", "python")
+        assert run(tmp_path, probe, check) == outcome, text
+
+
+def test_a_case_from_an_old_journal_that_was_a_test_for_a_runner_does_not_run() -> None:
+    assert make_command(Probe("", "tests/test_goal_1.py", "", ""), Check("python3 -m pytest", "", "pytest")) == ""
 
 
 def test_a_case_that_does_not_parse_shows_nothing_and_a_missing_name_is_a_failure(tmp_path: Path) -> None:
@@ -152,12 +159,4 @@ def test_a_case_that_does_not_parse_shows_nothing_and_a_missing_name_is_a_failur
     ]
     for form, text, outcome in outcomes:
         if form is not node or shutil.which("node"):
-            assert run(tmp_path, place_case(text, "", form, "goal_1"), check) == outcome, text
-
-
-def test_the_example_is_a_test_of_what_was_changed() -> None:
-    form = find_form(Check("python3 -m pytest", "", "pytest"), ["lib/recipes.py"])
-    paths = ["tests/conftest.py", "tests/test_more.py", "tests/test_recipes.py", "lib/more.py", "lib/recipes.py"]
-    assert find_example(form, paths, ["lib/recipes.py", "tests/test_more.py"]) == "tests/test_recipes.py"
-    assert find_example(form, paths, ["lib/other.py"]) == "tests/test_more.py"
-    assert find_example(form, ["lib/more.py"], ["lib/more.py"]) == ""
+            assert run(tmp_path, place_case(text, form, "goal_1"), check) == outcome, text

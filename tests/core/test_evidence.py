@@ -6,7 +6,7 @@ from bough.core import events as e
 from bough.core.acceptance.evidence_table import RequirementStatus, build_table
 from bough.core.acceptance.probes import Probe, ProbeResult
 from bough.core.acceptance.requirements import Requirement
-from bough.core.acceptance.verdict import Verdict
+from bough.core.acceptance.verdict import RequirementProof, Verdict
 from bough.core.budget.limits import Limits
 from bough.core.planning.plan import Step
 from bough.core.rules import Rules
@@ -43,19 +43,13 @@ class Journal:
         return [row.standing for row in build_table(self.records).rows]
 
 
-def test_a_test_that_the_person_had_proves_and_one_of_the_authors_does_not() -> None:
-    journal = Journal(ONE)
-    journal.done("goal")
-    assert journal.standings == ["tested only by its author"]
+def test_before_the_goal_is_judged_only_a_case_speaks_for_a_requirement() -> None:
     journal = Journal(ONE)
     journal.done("goal", OWN)
+    assert journal.standings == ["not shown"]
+    shown = RequirementProof(1, "tests", OWN.fixed)
+    journal.add("goal", e.EvidenceJudged((shown,)))
     assert journal.standings == ["proven"]
-    journal = Journal(ONE, TWO)
-    journal.done("goal", OWN)
-    assert journal.standings == ["tested only by its author"] * 2, "which of the two is it about?"
-    journal = Journal(ONE, TWO)
-    journal.done("goal", replace(OWN, changed=()))
-    assert journal.standings == ["proven"] * 2, "the author has no tests: all that the check says are the person's"
 
 
 def test_a_case_that_passes_since_a_repair_is_told_from_one_that_always_did() -> None:
@@ -76,7 +70,8 @@ def test_what_a_rewind_has_undone_does_not_count() -> None:
     assert journal.standings == ["refuted"]
     journal.add("goal", e.TaskRewound(2, "base"))
     assert journal.standings == ["not shown"] and not build_table(journal.records).rows[0].probes
-    journal.done("goal", OWN)
+    journal.probed("goal", "passed")
+    journal.add("goal", e.StateChanged(State.COMPLETED, "the check passed"))
     assert journal.standings == ["proven"]
     journal.add("goal", e.TaskRewound(0, "base"))
     assert not build_table(journal.records).rows, "not even what is asked was read yet"
@@ -94,8 +89,9 @@ def test_steps_that_a_later_plan_left_out_and_earlier_passes_do_not_count() -> N
     assert journal.standings == ["proven", "not shown"]
     journal.add("goal", e.Planned((Step("minus"),), "another way", dropped=("add", "subtract")))
     journal.done("minus", PASSED, TWO)
-    assert journal.standings == ["proven", "tested only by its author"], "what is completed stays"
-    journal.done("minus@2", OWN, TWO)
+    assert journal.standings == ["proven", "not shown"], "what is completed stays"
+    journal.done("minus@2", PASSED, TWO)
+    journal.probed("minus@2", "passed", 2)
     assert journal.standings == ["proven", "proven"]
 
 
@@ -104,4 +100,5 @@ def test_of_attempts_only_the_one_counts_that_carried_the_task() -> None:
     journal.add("goal", e.Planned((Step("a"), Step("b")), "several ways", join="any"))
     journal.done("a", PASSED, ONE)
     journal.add("b", e.TaskCreated(Step("b"), "b", Limits(), Rules(), inherited=Inheritance(requirements=(ONE,))))
-    assert journal.standings == ["tested only by its author"]
+    journal.probed("a", "passed")
+    assert journal.standings == ["proven"]

@@ -10,7 +10,7 @@ import bough
 from bough.core.acceptance.judge_ruling import Ruling, find_quote, read_ruling
 from bough.core.acceptance.probes import PROBE, Examination, Form, Probe, read_probes
 from bough.core.acceptance.requirements import Requirement
-from bough.core.acceptance.verdict import Check, Disagreement
+from bough.core.acceptance.verdict import Disagreement
 from bough.core.conversation.context import render_disagreements
 from bough.core.conversation.structured_answer import Problems
 from bough.core.messages import Answer, Call
@@ -95,29 +95,25 @@ def test_the_same_change_of_lines_is_shown_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "framework", "said"),
+    ("path", "said"),
     [
         (
             "t/test_probe_1.py",
-            "unittest",
             '  File "/w/t/test_probe_1.py", line 3\n    assert == 2\n           ^^\nSyntaxError: x',
         ),
         (
             "t/probe_1.test.mjs",
-            "node",
             "/w/t/probe_1.test.mjs:3\nassert == 2\n       ^^\n\nSyntaxError: Unexpected token '=='",
         ),
-        ("probe_1.sh", "sh", "./probe_1.sh: line 3: syntax error near unexpected token `)'"),
-        ("t/probe_1.test.js", "jest", "SyntaxError: /w/t/probe_1.test.js: Unexpected token (3:4)"),
-        ("t/ProbeTest.php", "phpunit", "PHP Parse error: syntax error, unexpected '=' in /w/t/ProbeTest.php on line 3"),
+        ("probe_1.sh", "./probe_1.sh: line 3: syntax error near unexpected token `)'"),
+        ("t/probe_1.test.js", "SyntaxError: /w/t/probe_1.test.js: Unexpected token (3:4)"),
+        ("t/ProbeTest.php", "PHP Parse error: syntax error, unexpected '=' in /w/t/ProbeTest.php on line 3"),
     ],
 )
-def test_a_probe_that_does_not_parse_shows_nothing(path: str, framework: str, said: str) -> None:
-    program = Probe("goal/probe-1", path, "", "It is so.", language="shell")
-    probe, failed = Probe("goal/probe-1", path, "", "It is so."), CommandResult(1, b"", 0.1)
-    assert read_probe(probe, Check("", "", framework), failed, said).outcome == "broken"
-    assert read_probe(program, Check("", "", framework), failed, said).outcome == "broken"
+def test_a_probe_that_does_not_parse_shows_nothing(path: str, said: str) -> None:
+    probe, failed = Probe("goal/probe-1", path, "", "It is so.", language="shell"), CommandResult(1, b"", 0.1)
+    assert read_probe(probe, failed, said).outcome == "broken"
     product = said.replace(path.rpartition("/")[2], "product.x")
-    assert read_probe(probe, Check("", ""), failed, product).outcome == "failed"
+    assert read_probe(probe, failed, product).outcome == "failed"
     asked = f'  File "/w/{path}", line 3, in test_it\n    self.fail()\nAssertionError: SyntaxError not raised'
-    assert read_probe(probe, Check("", "", framework), failed, asked).outcome == "failed"
+    assert read_probe(probe, failed, asked).outcome == "failed"

@@ -233,9 +233,8 @@ def judge(draw: Draw, command: c.Command, task: Task) -> Iterator[Sequence[e.Any
         case c.ReturnFinding():
             no, again = e.StateChanged(State.TEST_FAILED, "no"), e.StateChanged(State.IN_PROGRESS, "again")
             yield [no, e.FindingReturned("look again"), again]
-        case c.SeeDifference(tests=tests):
-            red = (("test_new",) if draw(st.booleans()) else ()) if tests else None
-            seen = Difference(check=draw(st.booleans()), code=draw(st.booleans()), tests=red)
+        case c.SeeDifference():
+            seen = Difference(check=draw(st.booleans()), code=draw(st.booleans()))
             yield [e.DifferenceSeen(task.tree, seen)]
         case c.Examine():
             yield [examined(draw)]

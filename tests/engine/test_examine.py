@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from bough.adapters.sandboxes.process import ProcessSandbox
-from bough.adapters.verifiers.prober import HEAD
 from bough.core import events as e
 from bough.core.messages import Answer
 from bough.core.planning.plan import build_goal_step
@@ -156,7 +155,6 @@ def test_the_builder_does_not_see_the_probes_and_the_examiner_sees_the_change(tm
     assert f"> {GOAL.splitlines()[0]}" in examiner.brief, "a part says little without the whole"
     assert "def argmax(items):" in examiner.brief and "+    return max(range" in examiner.brief, "and what was changed"
     assert TEST not in examiner.brief, "not how the author tested it"
-    assert "test_max" in examiner.brief, "names of the author's tests"
 
 
 @in_turn
@@ -174,7 +172,6 @@ def test_the_examiner_sees_what_changed_where_nothing_looks_like_an_interface(tm
     brief = next(asked for asked in court.asked if "probe" in asked.tools).brief
     assert "-echo 1500\n+echo other\n" in brief and "echo 2500" not in brief
     assert "All rights reserved" not in brief
-    assert re.sub(HEAD, "", f"#!/bin/sh\n{licence}/* MIT */\n\nimport unittest # 1\n") == "import unittest # 1\n"
 
 
 @in_turn

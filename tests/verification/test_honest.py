@@ -43,9 +43,9 @@ import pathlib
 
 
 def test_flaky():
-    seen = pathlib.Path({place!r}, "now" if "a + b" in pathlib.Path("calc.py").read_text() else "base")
-    first = not seen.exists()
-    seen.touch()
+    seen = pathlib.Path({place!r}, "now")
+    first = "a + b" in pathlib.Path("calc.py").read_text() and not seen.exists()
+    seen.touch() if first else None
     assert not first
 """
 

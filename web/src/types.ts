@@ -299,7 +299,6 @@ export interface Proof {
   files: string[];
   examined: string;
   tests: string[];
-  alone: boolean;
 }
 
 export interface ShownCase {

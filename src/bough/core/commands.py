@@ -134,9 +134,6 @@ class ReadMessage(Struct, frozen=True):
 class SeeDifference(Struct, frozen=True):
     """Compare the work with the files from before it, independently of the check."""
 
-    tests: bool = False
-    """Run the agent's new tests without its work, too."""
-
 
 class Examine(Struct, frozen=True):
     """Let an examiner write probes from the goal."""

@@ -2,9 +2,7 @@
 and a judge (another model) rules on those that the agent disputes."""
 
 import asyncio
-import re
 from functools import partial
-from pathlib import PurePosixPath
 from textwrap import indent
 
 from msgspec.structs import replace
@@ -25,7 +23,6 @@ from bough.core.conversation.code_outline import (
     extract_added_lines,
     fit_texts,
     is_document,
-    outline_entry,
     outline_files,
     split_diff,
 )
@@ -53,9 +50,6 @@ WHOLE = 40_000
 SHARE = "Other steps cover the rest of the goal: probe only what this step had to do."
 FASTER = 0.7
 """A check counts as faster if it takes less than this share of its earlier time. A smaller gain could be chance."""
-ENTRIES = 8
-"""How many entry files of packages (such as `__init__.py`) an examiner is shown at most."""
-_ENTRIES = ("__init__.py", "index.js", "index.ts", "index.mjs", "lib.rs", "mod.rs")
 CHANGE = 20_000
 """The most characters of the changed code that an examiner is shown."""
 _DOCS = (".md", ".rst", ".txt", ".adoc")
@@ -69,14 +63,9 @@ UNHEARD = "(its author was not asked: rule by the words of the request alone)"
 
 
 async def see_difference(command: c.SeeDifference, task: Task, runtime: TaskRuntime) -> Batches:
-    """Record how the work differs from the files before it. With `command.tests`: also which new tests fail on them."""
+    """Record how the work differs from the files before it."""
     ports = runtime.ports
     began = ports.clock()
-    if command.tests and task.examination.seen is not None:
-        ports.progress(task.id, "the new tests run without the work")
-        red = await _find_red_tests(task, runtime)
-        yield [e.DifferenceSeen(task.tree, replace(task.examination.seen.seen, tests=red), ports.clock() - began)]
-        return
     paths = tuple(change.path for change in await ports.workspaces.changes(task.base, task.tree))
     before, after = await ports.workspaces.texts(task.base, paths), await ports.workspaces.texts(task.tree, paths)
     seen = await asyncio.to_thread(compare_texts, before, after, paths)
@@ -88,24 +77,6 @@ async def see_difference(command: c.SeeDifference, task: Task, runtime: TaskRunt
     yield [e.DifferenceSeen(task.tree, seen, ports.clock() - began)]
 
 
-async def _find_red_tests(task: Task, runtime: TaskRuntime) -> tuple[str, ...]:
-    """Find the agent's new tests that fail on the files from before the run. A test that cannot even be loaded there
-    counts only if it fails on the finished work once a value in the test is changed."""
-    check, verdict = await _find_check(task, runtime), task.acceptance.verdict
-    if check is None or verdict is None:
-        return ()
-    work, verifier = Work(runtime.run, task, check), runtime.ports.verifier
-    ran = await verifier.run_tests(work, runtime.run.base, task.tree, verdict.added)
-    if not verdict.added:  # The check does not report single tests, so return the changed test files.
-        return verdict.changed if ran.exit_status not in (None, 0) else ()
-    outcomes = {case.id: case.outcome for case in ran.report.cases}
-    red = [name for name in verdict.added if outcomes.get(name) in ("failed", "error")]
-    absent = [name for name in verdict.added if name not in outcomes]
-    if absent and not red and ran.exit_status != 0:
-        return await verifier.see_failing(work, absent)
-    return tuple(red)
-
-
 async def examine_work(command: c.Examine, task: Task, runtime: TaskRuntime) -> Batches:
     """Let a model examine the work and write probes: the examiner of one piece of work, the reviewer of a goal done in
     steps, or a critic that the plan asks for. A second examination is about requirements still without evidence."""
@@ -113,11 +84,11 @@ async def examine_work(command: c.Examine, task: Task, runtime: TaskRuntime) -> 
     if check is None or (why := await _explain_skip(task, runtime)):
         yield [e.ExaminationSkipped(why if check is not None else "there is no check to add probes to")]
         return
-    form, example = await runtime.ports.verifier.form(task, check)
+    form = await runtime.ports.verifier.form(task)
     again = bool(command.missing)
     helper = CRITIC if task.step.role == CRITIC else REVIEWER if task.plan.steps and not again else EXAMINER
     tier = task.step.model if helper == CRITIC else "main"
-    values = await _build_question(task, runtime, helper, form, example, command.missing)
+    values = await _build_question(task, runtime, helper, form, command.missing)
     said = (values.get(name, "") for name in ("asked", "step", "interface", "diff", "instructions"))
     # Probes may quote any of this. The goal's whole text is included, because a quotation may span two requirements.
     request = "\n\n".join((task.step.instructions, *said))
@@ -174,7 +145,7 @@ async def _explain_skip(task: Task, runtime: TaskRuntime) -> str:
 
 
 async def _build_question(
-    task: Task, runtime: TaskRuntime, helper: str, form: Form, example: str, missing: tuple[int, ...] = ()
+    task: Task, runtime: TaskRuntime, helper: str, form: Form, missing: tuple[int, ...] = ()
 ) -> dict[str, str]:
     workspaces, goal = runtime.ports.workspaces, runtime.run.plan.goal
     changed = [change.path for change in await workspaces.changes(task.base, task.tree) if change.kind != "D"]
@@ -194,8 +165,7 @@ async def _build_question(
         + context.render_section("What must be true at the end", context.render_bullets(task.step.criteria))
         + context.render_section("What holds for every step", context.render_bullets(agreed))
         + context.render_section("What earlier steps provide", context.render_bullets(task.inherited.interfaces)),
-        "form": _render_form(form, example),
-        "tests": context.render_section("The author's tests, by name", await _list_test_names(task, runtime, changed)),
+        "form": _render_form(form),
         "few": "3",
         "most": str(probes.count_allowed_probes(task.asked)),
     }
@@ -212,9 +182,8 @@ async def _build_question(
     face = outline_files({path: texts[path] for path in code if path in texts}, FACE, before)
     diffs = split_diff(await workspaces.diff(task.base, task.tree))
     own = {path: diffs[path] for path in diffs if not (is_test_path(path) or path in docs)}
-    offered = await _render_entries(task, runtime, code)
     return values | {
-        "interface": "\n\n".join(part for part in (face, offered, documented) if part),
+        "interface": "\n\n".join(part for part in (face, documented) if part),
         "change": "\n\n".join(map(fence_text, fit_texts(own, CHANGE).values())) or "(no code)",
     }
 
@@ -250,16 +219,6 @@ def _describe_probe(name: str, task: Task) -> str:
     return "it passes before the work, too" if task.examination.before.get(name) == "passed" else "it passes"
 
 
-async def _render_entries(task: Task, runtime: TaskRuntime, code: list[str]) -> str:
-    """Render the entry files of the packages around the changed files."""
-    folders = {str(parent) for path in code for parent in PurePosixPath(path).parents}
-    paths = [path for path in await runtime.ports.workspaces.paths(task.tree) if path.rpartition("/")[2] in _ENTRIES]
-    near = [path for path in paths if (path.rpartition("/")[0] or ".") in folders and path not in code]
-    texts = await runtime.ports.workspaces.texts(task.tree, near[:ENTRIES])
-    shown = [outline_entry(path, text) for path, text in texts.items()]
-    return context.shorten_text("\n\n".join(part for part in shown if part), FACE // 2)
-
-
 async def _build_subject_values(task: Task, runtime: TaskRuntime) -> dict[str, str]:
     """Build the prompt values for a critic: what to look for, the change, and the results of checks."""
     subject, workspaces = task.origin.subject, runtime.ports.workspaces
@@ -282,29 +241,12 @@ def _render_change(diff: str) -> str:
     return "".join(shown.values())
 
 
-def _render_form(form: Form, example: str) -> str:
+def _render_form(form: Form) -> str:
     said = f"A probe is an ordinary program; it becomes the file `{form.path}`. {form.how}"
     if form.language != SCRIPT:
         said += " Where a command line is what users have, write a shell script instead (`#!/bin/sh` first; `sh -e`)."
-    if form.runner:
-        said += (
-            f"\n\nNo test runner is there. Only what no program can show is a test for {form.runner} "
-            f"(`{form.runner_path}`; {form.runner_how}): then `runner` says why."
-        )
-    if example:
-        said += f"\n\nThe beginning of an existing test, for how it is used:\n\n{fence_text(example)}"
+    said += "\n\nNo test runner is there; where only one can show it, the program starts the runner by itself."
     return said
-
-
-async def _list_test_names(task: Task, runtime: TaskRuntime, changed: list[str]) -> str:
-    """List the names of the new tests that the check reports, or else of all tests in the changed test files."""
-    added = task.acceptance.verdict.added if task.acceptance.verdict is not None else ()
-    names = dict.fromkeys(re.sub(r"\[.*\]$", "", name) for name in added)
-    if not names:
-        texts = await runtime.ports.workspaces.texts(task.tree, [*filter(is_test_path, changed)])
-        declared = r"(?m)^\s*(?:(?:async\s+)?(?:def|func|fn)\s+(?=[tT]est)|(?:it|test)\(\s*['\"`])([^'\"`(]+)"
-        names = dict.fromkeys(name for text in texts.values() for name in re.findall(declared, text))
-    return context.shorten_text(", ".join(names), 3_000)
 
 
 # ── running and ruling ──────────────────────────────────────────────────────────────────────────────────────────────

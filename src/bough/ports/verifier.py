@@ -98,15 +98,11 @@ class Verifier(Protocol):
         """Run the check on the product files of one tree with the test files of another. `only`: just these tests, if
         the runner can select them."""
 
-    async def see_failing(self, work: Work, tests: Sequence[str]) -> tuple[str, ...]:
-        """Run the given tests on the task's tree with their expected values altered, and return those that fail then,
-        which shows that they can fail."""
-
     async def measure_base(self, work: Work) -> Baseline:
         """Return the check's result on the task's base; run it now if the result is not known."""
 
-    async def form(self, task: "Task", check: Check) -> tuple[Form, str]:
-        """Return how a probe (an extra test) must be written here, and a piece of an existing test as an example."""
+    async def form(self, task: "Task") -> Form:
+        """Return how a probe (an extra test) must be written here."""
 
     async def probe(
         self, work: Work, chosen: Sequence[Probe], say: Callable[[str], None], once: bool = False

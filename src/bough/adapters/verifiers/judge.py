@@ -19,7 +19,7 @@ from bough.adapters.tools.output_text import cut_middle
 from bough.adapters.verifiers.ask_original_tests import RERUN_MOST, OriginalTests, Question
 from bough.adapters.verifiers.check_runner import CheckRunner, Say
 from bough.adapters.verifiers.claim import AlteredCopies, CheckedWork
-from bough.core.acceptance.verdict import Disagreement, Failure, Verdict
+from bough.core.acceptance.verdict import Disagreement, Failure, Report, Verdict
 from bough.core.ids import GOAL
 from bough.core.tree.file_overlap import ADDS
 from bough.core.tree.task import Task
@@ -125,7 +125,7 @@ class Judge:
             silent = SILENT if work.known.falls_silent(work.ran.known) else ""
             doubt = work.doubt or silent or ("" if is_given(work.run, work.check) else belief.doubt)
             reason += await self._describe_outside(work)
-            reason += await self._describe_limits(work, work.doubt or silent or belief.doubt)
+            reason += rulings.describe_limits(work.ran.report, work.doubt or silent or belief.doubt)
         failed, aside = ruling == "failed", _find_aside(work)
         if rest := found[LISTED:]:  # The rest counts too: allowing the work allows them all.
             found = (*found[:LISTED], Disagreement(f"{len(rest)} other tests", said="they fail too"))
@@ -192,28 +192,14 @@ class Judge:
         return seen
 
     async def _describe_outside(self, work: CheckedWork) -> str:
-        """Describe changes outside the task's files that are not needed: the check passes without them, too."""
+        """Name the changed product files that the person did not name, where they named some."""
         task, named = work.task, [path.removesuffix(ADDS) for path in work.task.step.files]
         if not named or work.merged:
             return ""
         changed = [one.path for one in await self._workspaces.changes(task.base, task.tree)]
         own = tuple(f"{path.rstrip('/')}/" for path in named)
         outside = [path for path in changed if test_files.is_product(path) and not f"{path}/".startswith(own)]
-        if not outside:
-            return ""
-        made = await self._workspaces.graft(task.tree, task.base, outside, {})
-        without = await asyncio.shield(self._runner.once(work, made, work.say))
-        if without.finished.exit_status != 0 or without.report.passed < work.ran.report.passed:
-            return ""
-        return f"; outside its task's files it changes {', '.join(outside)}, and passes without that, too"
-
-    async def _describe_limits(self, work: CheckedWork, doubt: str) -> str:
-        base = await self._texts.of(work.run.base or work.task.base, work.check.command)
-        reported = {original_tests.find_file(case.id) for case in work.known.report.cases}
-        has_tests = work.question is not None or await asyncio.to_thread(
-            test_files.has_tests, base, work.check.command, reported
-        )
-        return rulings.describe_limits(work.ran.report, has_tests, doubt)
+        return f"; outside its task's files it changes {', '.join(outside)}" if outside else ""
 
     async def _find_lost(self, work: CheckedWork) -> str:
         """Find tests that ran at the base and do not run now. Skipped if the original tests run: they include these."""
@@ -262,24 +248,16 @@ class Judge:
         command = narrow(check.command, check.runner, failing) if 0 < len(failing) <= RERUN_MOST else None
         if command is None or ran.finished.exit_status is None:
             return ran, ()
-        passing = await self._list_passing(work.with_command(command), task.tree, say)
+        alone = await self._runner.in_fresh_checkout(work.with_command(command), task.tree, say)
+        passing = {case.id for case in alone.report.cases if case.outcome == "passed"}
         flaky = tuple(id for id in failing if id in passing)
-        known = self._runner.at_tree(work, task.base)
-        unproven = rulings.find_unproven(flaky, (await known).report) if flaky else ()
-        at_base = narrow(check.command, check.runner, list(unproven)) if unproven else None
-        if unproven:
-            # Tests that failed at the base and pass there when rerun were flaky before the work.
-            sometimes = await self._list_passing(work.with_command(at_base), task.base) if at_base else set()
-            flaky = tuple(id for id in flaky if id not in unproven or id in sometimes)
+        base = (await self._runner.at_tree(work, task.base)).report if flaky else Report("exit status")
+        unproven = rulings.find_unproven(flaky, base)
+        flaky = tuple(id for id in flaky if id not in unproven)
         if len(flaky) < len(failing) or task.rules.strict:
             return ran, flaky
         again = await self._runner.in_fresh_checkout(work, task.tree, say)
         return (again, flaky) if again.finished.exit_status == 0 else (ran, flaky)
-
-    async def _list_passing(self, work: Work, tree: str, say: Say = lambda line: None) -> set[str]:
-        """List the tests that pass when the check runs once more on a tree."""
-        ran = await self._runner.in_fresh_checkout(work, tree, say)
-        return {case.id for case in ran.report.cases if case.outcome == "passed"}
 
     # ── beside the verdict ────────────────────────────────────────────────────────────────────────────────────────
 

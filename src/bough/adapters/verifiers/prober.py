@@ -10,12 +10,9 @@ from bough.adapters.tools.output_text import decode_output, pluralize
 from bough.adapters.verifiers.check_runner import KEPT, CheckRunner, Say, to_argv
 from bough.core.acceptance.probes import Form, Probe, ProbeResult
 from bough.core.acceptance.verdict import Check
-from bough.core.ids import GOAL
-from bough.core.planning.plan import Step
 from bough.core.rules import Rules
 from bough.core.tree.task import Task
 from bough.core.verdict import case_programs
-from bough.core.verdict.discover import find_check
 from bough.core.verdict.project_files import run_in_folder
 from bough.core.verdict.registry import find_language
 from bough.ports import Workspace
@@ -24,10 +21,6 @@ from bough.trust.files import Place
 
 SECONDS = 60.0
 """Seconds that one probe may take."""
-EXAMPLE = 1_200
-"""The most characters of a test that shows the project's style."""
-HEAD = r"\A(?:\s|(?:#|//|--|;|%).*\n|/\*(?:[^*]|\*(?!/))*\*/|\"\"\"[^\"]*\"\"\")+"
-"""A licence and other comments at the top of a file, which show nothing."""
 
 
 def write_files(root: Path, texts: Mapping[str, str]) -> None:
@@ -56,13 +49,9 @@ class Prober:
         self._passed: dict[tuple[str, str], set[Probe]] = {}
         """Passing probes, by run and tree. A merge, and the task above it, are often about the same tree."""
 
-    async def form(self, task: Task, check: Check) -> tuple[Form, str]:
+    async def form(self, task: Task) -> Form:
         changed = [change.path for change in await self._workspaces.changes(task.base, task.tree)]
-        used, paths = await self._find_framework(task, check), await self._workspaces.paths(task.tree)
-        form = case_programs.find_form(used, paths, changed)
-        path = case_programs.find_example(form, await self._workspaces.paths(task.base), changed)
-        texts = await self._workspaces.texts(task.base, [path]) if path else {}
-        return form, re.sub(HEAD, "", texts.get(path, ""))[:EXAMPLE].strip()
+        return case_programs.find_form(await self._workspaces.paths(task.tree), changed)
 
     async def probe(self, work: Work, chosen: Sequence[Probe], say: Say, once: bool = False) -> tuple[ProbeResult, ...]:
         """Return the results of all probes; run those that are not known to pass on this very tree."""
@@ -78,7 +67,7 @@ class Prober:
     async def _probe(self, work: Work, chosen: Sequence[Probe], say: Say, once: bool) -> tuple[ProbeResult, ...]:
         """Run all probes at once, as far as there are processors. Rerun each failing one alone, so that neither chance
         nor another probe is the cause."""
-        task, used = work.task, await self._find_framework(work.task, work.check)
+        task, used = work.task, work.check
         async with self._runner.checkout(work, task.tree) as workspace:
             mark = token_hex()
             made = {one.path: case_programs.make_file(one, mark) for one in chosen}
@@ -102,12 +91,4 @@ class Prober:
         timeout, argv = min(SECONDS, rules.check_timeout), to_argv(run_in_folder(at, command))
         finished = await self._runner.sandbox.run(argv, workspace=workspace, timeout=timeout, limit=rules.kept)
         text = await asyncio.to_thread(decode_output, finished.output)
-        return case_programs.read_probe(probe, check, finished, text, mark)
-
-    async def _find_framework(self, task: Task, check: Check) -> Check:
-        """Find a check that names a test runner: `check` itself or, if that is a plain command, the project's own."""
-        if check.runner:
-            return check
-        read = (await self._runner.texts.of(task.tree)).get
-        own = find_check(Step(GOAL), GOAL, await self._workspaces.paths(task.tree), read)
-        return own if own is not None and own.runner else check
+        return case_programs.read_probe(probe, finished, text, mark)

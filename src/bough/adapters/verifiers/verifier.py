@@ -319,9 +319,6 @@ class ProjectVerifier:
             return Judgement(rule_without_check(task))
         return await self._judge.judge(Work(run, task, check), workspace, progress, merged)
 
-    async def see_failing(self, work: Work, tests: Sequence[str]) -> tuple[str, ...]:
-        return tuple((await self._altered.change_values(work, work.task.tree, tests))[0])
-
     async def measure_base(self, work: Work) -> Baseline:
         return await self._runner.at_tree(work, work.task.base)
 

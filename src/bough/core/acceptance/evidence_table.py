@@ -21,8 +21,6 @@ from bough.core.verdict.language import is_test_path
 RequirementStatus = Literal[
     "proven", "refuted", "tested only by its author", "not shown", "nothing to run", "superseded", "dropped"
 ]
-OWN_CHECK = "your own check failed before the work"
-"""How the reason begins if work was not examined because a person's own check proved it."""
 
 
 class ShownCase(Struct, frozen=True, omit_defaults=True):
@@ -53,8 +51,6 @@ class Proof(Struct, frozen=True, omit_defaults=True):
     """The examiner of the work, or the reason why nobody examined it."""
     tests: tuple[str, ...] = ()
     """Names of the tests that the task added or changed."""
-    alone: bool = False
-    """Whether the task covers only this requirement."""
 
 
 class Evidence(Struct, frozen=True, omit_defaults=True):
@@ -227,20 +223,10 @@ def _build_row(
     judged: e.EvidenceJudged | None,
     by_check: bool,
 ) -> Evidence:
-    leaves = [
-        (path, task, {other.number for other in (asked if path == GOAL else task.requirements)})
-        for path, task in tasks.items()
-        if not task.parent
-    ]
     proofs = tuple(
-        replace(
-            task.proof,
-            task=path,
-            tests=task.proof.verdict.added if task.proof.verdict is not None else (),
-            alone=len(covers) == 1,
-        )
-        for path, task, covers in leaves
-        if one.number in covers
+        replace(task.proof, task=path, tests=task.proof.verdict.added if task.proof.verdict is not None else ())
+        for path, task in tasks.items()
+        if not task.parent and one.number in {other.number for other in (asked if path == GOAL else task.requirements)}
     )
     whole = tasks.get(GOAL, _TaskFacts()).proof.state is State.COMPLETED
     cases = tuple(case for probe, case in probes if one.number in probe.requirements)
@@ -261,25 +247,12 @@ def _build_row(
 
 
 def _judge_standing(proofs: tuple[Proof, ...], outcomes: list[str], whole: bool) -> RequirementStatus:
-    """Judge a requirement before the goal is judged as a whole, and in old journals. `whole`: whether the goal is
-    completed, so that probes of any task count."""
+    """Judge a requirement before the goal is judged as a whole, and in old journals, by its probes alone. `whole`:
+    whether the goal is completed, so that probes of any task count."""
     if "failed" in outcomes:
         return "refuted"
-    done = [proof for proof in proofs if proof.state is State.COMPLETED]
-    tested = [proof for proof in done if proof.verdict is not None and proof.verdict.command]
-    if (whole or (done and len(done) == len(proofs))) and "passed" in outcomes:
-        return "proven"
-    if tested and all(OWN_CHECK in proof.examined or _is_proven_by_tests(proof) for proof in tested):
-        return "proven"
-    wrote = [proof for proof in tested if proof.verdict is not None and (proof.verdict.added or proof.verdict.changed)]
-    return "tested only by its author" if wrote and len(done) == len(proofs) else "not shown"
-
-
-def _is_proven_by_tests(proof: Proof) -> bool:
-    """Whether the person's tests failed before, pass now, and prove this requirement. If the author changed tests too
-    and the task has several requirements, it is unknown which of these the person's tests are about."""
-    verdict = proof.verdict
-    return verdict is not None and bool(verdict.fixed) and (proof.alone or not verdict.changed)
+    done = whole or (bool(proofs) and all(proof.state is State.COMPLETED for proof in proofs))
+    return "proven" if done and "passed" in outcomes else "not shown"
 
 
 def describe_standing(number: int, task: Task) -> str:

@@ -60,13 +60,9 @@ def decide_examination(task: Task) -> c.Command | None:
 
 def _decide_second_look(task: Task) -> c.Command | None:
     """Decide about a second examination if nothing is refuted but evidence or an examiner's case is missing."""
-    missing, seen = list_unshown(task), task.examination.seen
-    verdict, never = task.acceptance.verdict, not _is_wanted(task)
-    news = verdict is not None and (verdict.added or verdict.changed)
-    if never and missing and seen is not None and seen.seen.tests is None and news:
-        return c.SeeDifference(tests=True)
+    missing = list_unshown(task) if _is_wanted(task) else ()
     again = isinstance(task.examination.examined, Examined) and task.examination.times < LOOKS
-    if again and not never and missing and not find_reached_limit(task.budget.spend, task.budget.limits):
+    if again and missing and not find_reached_limit(task.budget.spend, task.budget.limits):
         return c.Examine(tuple(one.number for one in missing))
     return None
 
@@ -101,7 +97,7 @@ def conclude_work(task: Task, reason: str) -> c.Conclude:
         return c.Conclude(State.BLOCKED, "nothing in the goal asks for something that could be shown")
     if not any(one.ran for one in shown):
         return c.Conclude(State.COMPLETED, NOTHING_TO_RUN)
-    if any(one.how in ("check", "tests", "author") for one in shown):
+    if any(one.how in ("check", "tests") for one in shown):
         reason = f"{reason}; {OWN_TEST if _is_wanted(task) else NOT_EXAMINED}"
     return c.Conclude(State.COMPLETED, reason)
 
@@ -199,18 +195,12 @@ def _show_by_running(one: Requirement, task: Task, seen: Difference) -> Requirem
     # A check that was never seen to fail (the verdict has a doubt) proves nothing alone.
     if verdict is None or verdict.doubt or one.kind != "behaviour":
         return None
-    never = task.rules.acceptance.examine == "never"
     # If there are several requirements, a test may be about any of them, so each needs a case of its own.
-    alone = sum(other.kind == "behaviour" for other in list_asked(task)) == 1
-    if not alone and not never:
+    if _is_wanted(task) and sum(other.kind == "behaviour" for other in list_asked(task)) > 1:
         return None
     if seen.check and not verdict.changed:
         return RequirementProof(one.number, "check")
-    if verdict.fixed:
-        return RequirementProof(one.number, "tests", verdict.fixed[:NAMED])
-    if alone and seen.tests and never:
-        return RequirementProof(one.number, "author", seen.tests[:NAMED])
-    return None
+    return RequirementProof(one.number, "tests", verdict.fixed[:NAMED]) if verdict.fixed else None
 
 
 def _find_red(one: Requirement, task: Task) -> tuple[str, ...]:

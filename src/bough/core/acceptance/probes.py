@@ -52,9 +52,9 @@ class Probe(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     case: str = ""
     """The name of this case; only in old journals, where a probe could have several."""
     language: str = ""
-    """The language, if the probe is an ordinary program; empty for a test for the project's own runner."""
+    """The language of the program; empty only in old journals, for a test for the project's own runner."""
     why: str = ""
-    """Why the probe has to be a test for a runner and cannot be a program."""
+    """Why the probe is a test for a runner; only in old journals."""
 
 
 class ProbeResult(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -76,12 +76,6 @@ class Form(Struct, frozen=True):
     """Path of a program, with `{name}` for its name."""
     how: str
     """How to write a program, in a sentence."""
-    runner: str = ""
-    """The project's test runner, for cases that cannot be programs; empty if it cannot run a single file."""
-    runner_path: str = ""
-    runner_how: str = ""
-    fixtures: str = ""
-    """Pattern for code that only the project's test runner can call."""
 
 
 _PROBE = schema.table(
@@ -94,9 +88,6 @@ _PROBE = schema.table(
             "least, or the whole requirement if it is shorter."
         ),
         "text": schema.text("The whole program; at most 40 lines."),
-        "runner": schema.text(
-            "Only if no program can show it, and it is a test for the test runner: why. Usually empty."
-        ),
     },
     "says",
     "quote",
@@ -135,7 +126,6 @@ class _GivenProbe(Struct, frozen=True):
     text: Annotated[str, Meta(min_length=1, max_length=LONGEST)]
     says: Annotated[str, Meta(max_length=1_000)] = ""
     quote: Annotated[str, Meta(max_length=4_000)] = ""
-    runner: Annotated[str, Meta(max_length=500)] = ""
     requirement: int = 0
     also: tuple[int, ...] = ()
 
@@ -190,7 +180,7 @@ def read_probes(
         known += 1
         fenced = re.fullmatch(r"(?s)\s*```\w*\n(.*?)\n?```\s*", given.text)
         text = (fenced[1] if fenced else given.text).rstrip() + "\n"
-        made = place_case(text, given.runner, form, f"{slug(task, 80).replace('-', '_')}_{known}")
+        made = place_case(text, form, f"{slug(task, 80).replace('-', '_')}_{known}")
         about = _match_requirements(given, requirements)
         probes.append(
             replace(made, name=f"{task}/probe-{known}", says=given.says, quote=given.quote, requirements=about)
@@ -213,14 +203,10 @@ def _match_requirements(given: _GivenProbe, requirements: Sequence[Requirement])
     return tuple(dict.fromkeys([first, *also] if first else also))
 
 
-def place_case(text: str, why: str, form: Form, name: str) -> Probe:
-    """Make a probe of a case, with its path and language. A case that takes fixtures is for the project's runner."""
+def place_case(text: str, form: Form, name: str) -> Probe:
+    """Make a probe of a case, with its path and language."""
     if re.match(r"#!.*\bsh\b", text):
         return Probe("", SCRIPT_PATH.format(name=name), text, "", language=SCRIPT)
-    if form.fixtures and not why and re.search(form.fixtures, text):
-        why = "it takes fixtures"
-    if why and form.runner:
-        return Probe("", form.runner_path.format(name=name), text, "", why=why)
     return Probe("", form.path.format(name=name), text, "", language=form.language)
 
 

@@ -199,8 +199,8 @@ Showing = Literal[
     "check", "tests", "probe", "author", "speed", "upgrade", "document", "coverage", "restructure", "unchanged"
 ]
 """What shows that the work made the difference. Something fails without the work: the person's check, older tests, a
-probe, or only a test by the work's author. Or the check is faster. Or nothing that runs shows it: only a version,
-documents, tests or the code's form changed, or nothing had to change."""
+probe, or (in old journals) only a test by the work's author. Or the check is faster. Or nothing that runs shows it:
+only a version, documents, tests or the code's form changed, or nothing had to change."""
 
 
 class ChangePart(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -246,7 +246,7 @@ class Difference(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     interface: bool = False
     """Whether the names that the code defines, their arguments or their files change."""
     tests: tuple[str, ...] | None = None
-    """New tests by the agent that fail without the work; None if that was not tried."""
+    """New tests by the agent that fail without the work; only in old journals."""
     version: bool = False
     """Whether a version differs in a file that is not code."""
     faster: bool = False

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from bough.core.acceptance.verdict import Difference
-from bough.core.conversation.text_fitting import fence_text, keep_ends, share_room
+from bough.core.conversation.text_fitting import keep_ends, share_room
 from bough.core.textual.python_source import parse_python
 from bough.core.verdict.language import is_test_path
 from bough.core.verdict.paths import find_stem, find_suffix
@@ -53,13 +53,6 @@ def list_declarations(path: str, text: str) -> list[str]:
     made = [node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
     classes = [node.name for node in nodes if isinstance(node, ast.ClassDef)]
     return [*(f"{node.name}({ast.unparse(node.args)})" for node in made), *classes]
-
-
-def outline_entry(path: str, text: str) -> str:
-    """List the lines of a package's entry file that import or export names."""
-    imported = r"from [^\n]*? import (?:\([^)]*\)|[^\n]*)|__all__ = [^\])]*[\])]"
-    lines = re.findall(rf"^(?:{imported}|(?:pub (?:use|mod)|export|module\.exports)[^\n]*)", text, re.MULTILINE)
-    return f"### {path}\n\n{fence_text(chr(10).join(lines))}" if lines else ""
 
 
 def extract_added_lines(text: str, before: str | None) -> str:

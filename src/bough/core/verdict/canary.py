@@ -25,8 +25,6 @@ ROUNDS = 4
 """Rounds for each test: each changes one value, and the last one all remaining expected values."""
 Value = tuple[str, Replacement]
 """The path of a file, and a change in that file."""
-NONSENSE = '\x01 ((( ]]] "\n<?= (((\n'
-"""A text that no language accepts."""
 _HEAD = (
     r"\b(?:def|fn|func|fun|function|void|sub|test|it|specify|example|scenario|[Tt]ask|TEST\w*|async|static|public|describe"
     r"|context|class|mod|module|test_that|section|group|suite|Run|subtest|[sS]ubtest|proc|let|defmodule|deftest|Describe)\b"
@@ -78,15 +76,15 @@ def _list_used_changes(texts: Mapping[str, str], path: str, block: str) -> list[
     return found
 
 
-def list_asked_files(texts: Mapping[str, str], command: str) -> tuple[list[str], bool]:
-    """List the test files that a command names, or else all; the second value tells whether it names them."""
+def list_asked_files(texts: Mapping[str, str], command: str) -> list[str]:
+    """List the test files that a command names, or else all."""
     called = expand_command(command, texts)
     code = [path for path in texts if is_code(path) and not is_foreign(path)]
     named = [path for path in texts if not is_foreign(path) and not is_data(path) and names_path(called, path)]
     # A recipe also names files of the product (`VERSION_FROM`): these count only in a project without test files.
     tests, others = ([path for path in paths if is_test_file(path)] for paths in (named, code))
     tests = tests or [path for path in named if not others or names_path(command, path)]
-    return (tests or others)[:MOST], bool(tests)
+    return (tests or others)[:MOST]
 
 
 def list_file_changes(texts: Mapping[str, str], paths: Collection[str]) -> list[Value]:

@@ -2,7 +2,7 @@
 
 A program uses the product as its users do. No test runner, no variable of one and no name that mentions tests is
 present, so the product cannot detect that it is being tested. In languages without such a form it is a shell script. A
-case that needs a test runner (for a fixture or a module transformer) is a test for that runner, and must say why.
+case that needs a test runner (for a fixture or a module transformer) starts it by itself.
 """
 
 import re
@@ -10,16 +10,12 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from shlex import quote
 
-from msgspec.structs import replace
-
 from bough.core.acceptance.probes import OUTPUT, SCRIPT, SCRIPT_PATH, Form, Probe, ProbeResult
 from bough.core.acceptance.verdict import Check
 from bough.core.verdict.check_run import CommandResult, cut_middle
-from bough.core.verdict.language import is_test_path
 from bough.core.verdict.languages.python.interpreter import make_interpreter_command
-from bough.core.verdict.paths import find_stem, find_suffix, last_segment, parent_folder
-from bough.core.verdict.registry import find_language, find_runner
-from bough.core.verdict.runner import Runner
+from bough.core.verdict.paths import find_stem, last_segment, parent_folder
+from bough.core.verdict.registry import find_language
 from bough.core.verdict.test_files import is_product
 
 UNSEEN = (
@@ -38,41 +34,18 @@ _ENDS_ITSELF = r"\b_?exit\b|\bquit\(|SystemExit|\.main\(|^__(?:END|DATA)__"
 """Pattern for a case that may end before its last line on its own account."""
 
 
-def find_form(check: Check, paths: Sequence[str], changed: Collection[str] = ()) -> Form:
+def find_form(paths: Sequence[str], changed: Collection[str] = ()) -> Form:
     """Choose how to write a case for this project: in the language of most of the changed product files."""
     product = [path for path in changed if is_product(path)] or [path for path in paths if is_product(path)]
     common = Counter(find_language(path) for path in product).most_common(1)
     known = common[0][0] if common and common[0][0].case_path else None
-    form = Form(known.name, known.case_path, known.case_how) if known else Form(SCRIPT, SCRIPT_PATH, _SCRIPT_HOW)
-    runner = find_runner(check.runner)
-    if runner is None or not runner.probe_path:
-        return form
-    tests = (path for path in paths if is_test_path(path) and _is_named(path) and path.endswith(runner.suffixes))
-    most = Counter(map(parent_folder, tests)).most_common(1)
-    place = runner.probe_path.replace("{at}", f"{most[0][0]}/" if most and most[0][0] else "")
-    fixtures = known.case_fixtures if known else ""
-    return replace(form, runner=runner.name, runner_path=place, runner_how=runner.probe_how, fixtures=fixtures)
-
-
-def _is_named(path: str) -> bool:
-    """Whether the file itself is named like a test; a place in a folder of tests is not enough."""
-    return re.search(r"test|spec", last_segment(path)) is not None and not last_segment(path).startswith("conftest")
-
-
-def find_example(form: Form, paths: Sequence[str], changed: Sequence[str] = ()) -> str:
-    """Find an existing test that shows how the product is used, preferably one named after a changed file."""
-    suffix = find_suffix(form.path)
-    tests = [path for path in paths if is_test_path(path) and find_suffix(path) == suffix and _is_named(path)]
-    subjects = {find_stem(path) for path in changed if not is_test_path(path)}
-    near = [path for path in tests if subjects & {*re.split(r"[._-]?(?:test|spec)s?[._-]?", find_stem(path))}]
-    return next(iter([*near, *tests]), "")
+    return Form(known.name, known.case_path, known.case_how) if known else Form(SCRIPT, SCRIPT_PATH, _SCRIPT_HOW)
 
 
 def make_command(probe: Probe, check: Check) -> str:
     """Make the command that runs one case from the project's top folder; empty if nothing here can run the case."""
-    if not probe.language:
-        runner = find_runner(check.runner)
-        return runner.probe(probe.path, check.command) if runner is not None and runner.probe_path else ""
+    if not probe.language:  # It is from an old journal, which had tests for the project's own runner.
+        return ""
     start = "sh -e {file}" if probe.language == SCRIPT else find_language(probe.path).case_command
     known = {"file": quote(probe.path), "name": find_stem(probe.path), "folder": quote(parent_folder(probe.path))}
     words = {**known, "interpreter": make_interpreter_command(check.command)}
@@ -88,26 +61,19 @@ def make_file(probe: Probe, mark: str = "") -> str:
     return language.mark_end(text, mark) if mark and not re.search(_ENDS_ITSELF, text) else text
 
 
-def read_probe(probe: Probe, check: Check, finished: CommandResult, text: str, mark: str = "") -> ProbeResult:
+def read_probe(probe: Probe, finished: CommandResult, text: str, mark: str = "") -> ProbeResult:
     """Read the result of a case. One whose file prints the `mark` at its end has not passed without it."""
     status = finished.exit_status
     if status == 0 and mark and mark in make_file(probe, mark) and mark not in text:
         said = f"{cut_middle(text.rstrip(), OUTPUT)}\nIt ended with exit status 0 before it reached its last line."
         return ProbeResult(probe.name, "failed", said.strip())
     text = text.replace(mark, "") if mark else text
-    runner = find_runner(check.runner) or Runner()
-    silent = not probe.language and runner.no_test and re.search(runner.no_test, text)
     if status == 0:
-        return ProbeResult(probe.name, "broken" if silent else "passed", text[-OUTPUT:] if silent else "")
+        return ProbeResult(probe.name, "passed")
     ended = f"killed {finished.killed}" if finished.killed else f"exit status {status}"
     said = cut_middle(text.rstrip("\n"), OUTPUT) or ended
-    if probe.language:
-        # The product may exit with 126 or 127 too: these mean that the case did not start only if nothing was printed.
-        unreadable = _is_unreadable(probe, text) or (status in _COULD_NOT_START and not text.strip())
-    else:
-        # Find out whether the test file itself is at fault, and not the product.
-        unreadable = status in runner.probe_broken or _is_unreadable(probe, text)
-        unreadable = unreadable or bool(silent and not re.search(r"AssertionError|assert ", text))
+    # The product may exit with 126 or 127 too: these mean that the case did not start only if nothing was printed.
+    unreadable = _is_unreadable(probe, text) or (status in _COULD_NOT_START and not text.strip())
     return ProbeResult(probe.name, "broken" if unreadable and status is not None else "failed", said)
 
 
@@ -119,5 +85,6 @@ def _is_unreadable(probe: Probe, text: str) -> bool:
         rf"{own}\b.*\b(?:[Ss]yntax|[Pp]arse) error|syntax error at \S*{own}",  # shells, Ruby, Go, Perl
         rf"(?:SyntaxError|Parse error): .*{own}\b|Transform failed .*\n.*{own}\b",  # Babel, PHP, esbuild
         rf"(?m)^error: .*\n\s*--> .*{own}|{own}:\d+:\d+: .* and not used",  # Rust, Go
+        r"fixture '\w+' not found|No module named '?pytest\b",
     )
     return any(re.search(pattern, text) for pattern in said)

@@ -176,8 +176,6 @@ class Language:
     """How to write an examiner's program, in a sentence for the examiner."""
     case_end: ClassVar[str] = ""
     """Statement, appended to an examiner's program, that prints `{mark}`: a product that ends it early cannot."""
-    case_fixtures: ClassVar[str] = ""
-    """Pattern for code that only a runner can call, such as fixtures."""
 
     def find_bodies(self, text: str) -> Iterable[tuple[str, int]]:
         """Find the name of each function, and the offset of its first statement; not in files with very long lines."""

@@ -101,11 +101,10 @@ def _count_fixed(now: Report, baseline: Report) -> int:
     return sum(case.id in bad for case in now.cases if case.outcome == "passed")
 
 
-def describe_limits(report: Report, has_tests: bool, doubt: str = "") -> str:
-    """Say what a pass cannot show. `has_tests`: a test file was known; `doubt`: why it proves nothing alone."""
+def describe_limits(report: Report, doubt: str = "") -> str:
+    """Say what a pass cannot show. `doubt`: why it proves nothing alone."""
     blind = [f"does not rely on the check alone: {doubt}"] if doubt else []
     blind += ["saw only the exit status, not which tests ran"] if report.how == "exit status" else []
-    blind += [] if has_tests else ["knows no test file here: it would not notice a weakened test"]
     return f"{UNSEEN}{' and '.join(blind)}" if blind else ""
 
 

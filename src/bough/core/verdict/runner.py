@@ -120,18 +120,8 @@ class Runner:
     """Pattern for passages that name tests which were skipped."""
     said_before: ClassVar[bool] = False
     """Whether a test's output stands before the line that reports the test (`named`), and not after it."""
-    probe_path: ClassVar[str] = ""
-    """Path of an examiner's case for this runner, if it runs any: `{at}` is the folder of most tests."""
-    probe_command: ClassVar[str] = ""
-    """Command that runs one examiner's case, with `{file}` for its path."""
-    probe_how: ClassVar[str] = ""
-    """How to write such a case, in a sentence for the examiner."""
-    probe_broken: ClassVar[tuple[int, ...]] = ()
-    """Exit statuses which mean that nothing was tested."""
     verbose: ClassVar[Mapping[str, str]] = {}
     """Variables that make the runner name its tests even if the command does not show the runner (`make test`)."""
-    no_test: ClassVar[str] = ""
-    """Pattern for output which shows that a file has no test or cannot run as one."""
 
     def recognise(self, part: Part, at: int) -> int | None:
         """Return the index of the last word of the runner's name (program, subcommand) if it starts at `at`."""
@@ -247,10 +237,6 @@ class Runner:
     def find_targets(self, look: ProjectFiles) -> tuple[str, frozenset[str]]:
         """Return the file that defines this runner's targets in the project, and their names; both may be empty."""
         return "", frozenset()
-
-    def probe(self, path: str, command: str) -> str:
-        """Return the command that runs an examiner's case which needs this runner. `command`: the check's command."""
-        return self.probe_command.replace("{file}", quote(path))
 
 
 def find_commands(rows: Iterable[tuple[str, str, str]], look: ProjectFiles) -> Iterable[ProjectCommand]:

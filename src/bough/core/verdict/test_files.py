@@ -13,7 +13,7 @@ from functools import lru_cache
 from msgspec import Struct
 
 from bough.core.shell_syntax import split_commands
-from bough.core.verdict.language import DATA, Language, is_test_folder, is_test_name, is_test_path
+from bough.core.verdict.language import DATA, is_test_folder, is_test_name, is_test_path
 from bough.core.verdict.paths import find_stem, find_suffix, is_installed_folder, last_segment, parent_folder
 from bough.core.verdict.references import asserts, behaves, expects, loads, names_file, names_path
 from bough.core.verdict.registry import LANGUAGES, MANIFESTS, NEUTRAL, RUNNERS, find_language
@@ -92,16 +92,6 @@ def is_configuration(path: str) -> bool:
     return name in _SECTIONS or name in MANIFESTS or _is_setting(path) or is_build_file(path)
 
 
-def has_tests(texts: Mapping[str, str], command: str, reported: Collection[str]) -> bool:
-    """Whether any file is a known test, contains one, or is run by the command."""
-    words = split_words(_strip_tested(command))
-    return any(is_test_file(path) or (path in words and not is_data(path)) for path in texts) or any(
-        find_language(path).find_inner_tests(texts[path], path in reported)
-        for path in texts
-        if type(find_language(path)).find_inner_tests is not Language.find_inner_tests
-    )
-
-
 class Restoration(Struct, frozen=True):
     """The changes that give a tree the tests that it had before the work (at the base)."""
 
@@ -110,7 +100,7 @@ class Restoration(Struct, frozen=True):
     texts: Mapping[str, str] = {}
     """New texts of files of which only a part is restored."""
     doubtful: tuple[str, ...] = ()
-    """Restored files that may be product after all: code that only tests import."""
+    """Restoration files that may be product after all: code that only tests import."""
 
     @property
     def changed(self) -> tuple[str, ...]:

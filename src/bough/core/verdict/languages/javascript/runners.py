@@ -17,7 +17,6 @@ from bough.core.verdict.texts import parse_object
 
 SUFFIXES = (".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx")
 LOCKS = (("pnpm-lock.yaml", "pnpm"), ("yarn.lock", "yarn"), ("bun.lock", "bun"), ("bun.lockb", "bun"))
-PROBE_HOW = "Tests with the framework's own assertions; `await import(…)` inside each."
 _NO_TESTS = r"|No tests? (?:files )?found, exiting with code [01]"
 
 
@@ -108,7 +107,6 @@ class _ByTitle(JavaScript):
     """A runner that selects tests by a pattern for their titles."""
 
     by_arguments = True
-    no_test = r"No tests found|Cannot use import statement"
 
     def narrow(self, command: str, ids: Sequence[str]) -> str | None:
         names = sorted({escape_regex(strip_file(one)).replace(" > ", "( > | )") for one in ids})
@@ -126,9 +124,6 @@ class Jest(_ByTitle):
         r"(?:Test Suites: +(?:(?P<least>\d{1,9}) failed, )?(?:\d{1,9} [a-z]+, )*(?:\d+ of )?\d{1,9} total\n)?"
         rf"Tests: +(?P<counts>(?:\d{{1,9}} [a-z]+, )*)\d{{1,9}} total{_NO_TESTS}"
     )
-    probe_path = "{at}{name}.test.js"
-    probe_command = "npx jest --runTestsByPath {file}"
-    probe_how = PROBE_HOW
 
     def recognise(self, part: Part, at: int) -> int | None:
         if get_program_name(part, at) == "react-scripts" and get_word(part, at + 1) == "test":
@@ -167,9 +162,6 @@ class Vitest(_ByTitle):
         r"(?:Test Files  (?:(?P<least>\d{1,9}) failed)?.*\n)?Tests  (?P<counts>(?:\d{1,9} [a-z ]+(?: \| )?)+\(\d{1,9}\)"
         rf"|no tests)(?:\nType Errors  .*)?(?:\nErrors  (?P<least2>\d{{1,9}}) errors?)?{_NO_TESTS}"
     )
-    probe_path = "{at}{name}.test.js"
-    probe_command = "npx vitest run {file}"
-    probe_how = f"Import `test` and `expect` from vitest. {PROBE_HOW}"
 
     def command(self, look: ProjectFiles, path: str = "") -> str:
         return f"{make_run_command(look)}vitest run{path}"

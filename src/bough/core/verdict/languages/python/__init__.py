@@ -29,7 +29,6 @@ class Python(Language):
     name = "python"
     suffixes = ("py", "pyi")
     declares = True
-    case_fixtures = r"(?m)^(?:async )?def test\w*\(\s*\w|^@pytest\.(?:mark|fixture)"
     case_path = "cases/{name}.py"
     case_command = "PYTHONPATH=.:src${PYTHONPATH:+:$PYTHONPATH} {interpreter} {file}"
     case_end = "__import__('os').write(1, b'{mark}')"
@@ -92,9 +91,13 @@ class Python(Language):
     strip_comments = staticmethod(dump_code)
 
     def complete_case(self, text: str) -> str:
-        """Add calls of the program's test functions: without these calls it would always pass."""
+        """Add calls of the program's test functions: without these calls it would always pass. Only pytest can call
+        those that take fixtures."""
         if "__main__" in text:
             return text
+        if re.search(r"(?m)^(?:async )?def test\w*\(\s*\w|^@pytest\.(?:mark|fixture)", text):
+            start = "raise SystemExit(__import__('pytest').main(['-q', __file__]))"
+            return f"{text}\nif __name__ == '__main__':\n    {start}\n"
         called = re.search(r"(?m)^test\w*\(", text)
         found = [] if called else re.findall(r"(?m)^(async )?def (test\w*)\(\s*\)", text)
         calls = [f"__import__('asyncio').run({own}())" if late else f"{own}()" for late, own in found]

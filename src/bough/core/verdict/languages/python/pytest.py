@@ -83,10 +83,6 @@ class Pytest(PythonRunner):
     outcomes: ClassVar = {"ERROR": "error"}
     repeated = r"=.*"
     by_environment = True
-    probe_path = "{at}test_{name}.py"
-    probe_how = "Functions `test_…` with plain `assert`s; `pytest.raises` for errors."
-    probe_broken = (2, 3, 4, 5)
-    no_test = r"SyntaxError|IndentationError|no tests ran|fixture '\w+' not found"
 
     def recognise(self, part: Part, at: int) -> int | None:
         if get_program_name(part, at) in ("pytest", "py.test", "pytest-3"):
