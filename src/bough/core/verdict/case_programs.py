@@ -85,6 +85,6 @@ def _is_unreadable(probe: Probe, text: str) -> bool:
         rf"{own}\b.*\b(?:[Ss]yntax|[Pp]arse) error|syntax error at \S*{own}",  # shells, Ruby, Go, Perl
         rf"(?:SyntaxError|Parse error): .*{own}\b|Transform failed .*\n.*{own}\b",  # Babel, PHP, esbuild
         rf"(?m)^error: .*\n\s*--> .*{own}|{own}:\d+:\d+: .* and not used",  # Rust, Go
-        r"fixture '\w+' not found|No module named '?pytest\b",
+        r"fixture '\w+' not found",
     )
     return any(re.search(pattern, text) for pattern in said)

@@ -24,6 +24,13 @@ _COMMON = frozenset(
 """Packages for tests whose names no project gives to its own modules: they count as missing even if undeclared."""
 _NO_PLUGIN = r"unrecognized arguments:\s+--([\w-]+)|fixture '(\w+)' not found|(async) def functions are not natively"
 
+BY_PYTEST = """\
+if __name__ == '__main__':
+    try: import pytest
+    except ImportError: raise SystemExit(126)
+    raise SystemExit(pytest.main(['-q', __file__]))
+"""
+
 
 class Python(Language):
     name = "python"
@@ -96,8 +103,7 @@ class Python(Language):
         if "__main__" in text:
             return text
         if re.search(r"(?m)^(?:async )?def test\w*\(\s*\w|^@pytest\.(?:mark|fixture)", text):
-            start = "raise SystemExit(__import__('pytest').main(['-q', __file__]))"
-            return f"{text}\nif __name__ == '__main__':\n    {start}\n"
+            return f"{text}\n{BY_PYTEST}"
         called = re.search(r"(?m)^test\w*\(", text)
         found = [] if called else re.findall(r"(?m)^(async )?def (test\w*)\(\s*\)", text)
         calls = [f"__import__('asyncio').run({own}())" if late else f"{own}()" for late, own in found]
