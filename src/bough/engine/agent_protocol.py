@@ -47,9 +47,7 @@ async def try_protocol(task: Task, runtime: TaskRuntime, role: Role, tier: Tier)
     asked = await try_consult(task, runtime, HELPER, tier, {}, write)
     if isinstance(asked.refused, TooLong):
         return ProtocolTrial()
-    if isinstance(
-        asked.refused, RequestRefused
-    ):  # The model may accept no tools; other causes recur with the first question.
+    if isinstance(asked.refused, RequestRefused):  # Perhaps it accepts no tools; other causes recur with the brief.
         return ProtocolTrial(asked.events, "text")
     if asked.answer is None:
         return ProtocolTrial(asked.events)

@@ -164,7 +164,7 @@ class _Scouting:
                 return self._found
             if number == ROUNDS - 1:
                 results.append(
-                    UserMessage(f"One round is left: call `{SCOUT.name}`, with an empty command if there is none.")
+                    UserMessage(f"One round is left: call `{SCOUT.name}`; no command means that none is found.")
                 )
             replied = ModelMessage(answer.text, answer.calls, answer.extra)
             prompt = replace(prompt, messages=prompt.messages.then(replied, *results))

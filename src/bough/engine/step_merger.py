@@ -83,9 +83,8 @@ class StepMerger(Struct, eq=False):
 
     def need(self, child: Task) -> StepCheck:
         cases = child.acceptance.verdict.cases if child.acceptance.verdict else ""
-        return StepCheck(
-            conflict_brief.build_check_step(child.step), child.id, cases, context.list_passed_probes(child)
-        )
+        check = conflict_brief.build_check_step(child.step)
+        return StepCheck(check, child.id, cases, context.list_passed_probes(child))
 
     async def merge(self, step: Step, child: Task, again: Tier | None, queued: QueuedStep) -> MergedStep:
         """Merge the step's work onto the head. `again`: retry a merge that was given up, with this tier's model."""

@@ -14,20 +14,8 @@ from msgspec.structs import replace
 
 from bough.adapters.models import wire
 from bough.adapters.models.dialect import HttpModel, Progress, add_counts, get_arguments
+from bough.core import messages as m
 from bough.core.errors import QuotaExhausted, TooLong, TransientError, Unavailable
-from bough.core.messages import (
-    Answer,
-    Call,
-    Message,
-    ModelMessage,
-    Picture,
-    Prompt,
-    Result,
-    Stop,
-    ToolSpec,
-    Usage,
-    UserMessage,
-)
 from bough.core.textual.cleaning import repair_surrogates
 
 IMAGES = "The images that the calls above show, in order:"
@@ -87,7 +75,7 @@ class _OpenCall(Struct):
 class ChatReader(wire.BaseReader):
     """Assembles an answer from chunks."""
 
-    stops: ClassVar[dict[str, Stop]] = {
+    stops: ClassVar[dict[str, m.Stop]] = {
         "length": "length",
         "max_tokens": "length",
         "content_filter": "refusal",
@@ -113,7 +101,7 @@ class ChatReader(wire.BaseReader):
         self._chunk(wire.decode(_CHUNK, body))
         self.finished = True
 
-    def answer(self) -> Answer:
+    def answer(self) -> m.Answer:
         calls = tuple(self._call(call) for call in self._calls if call.name or call.arguments)
         text = "".join(self._text)
         others = tuple(repair_surrogates("".join(pieces)) for pieces in self._others.values())
@@ -126,7 +114,7 @@ class ChatReader(wire.BaseReader):
             details = chunk.usage.get("prompt_tokens_details")
             cached = add_counts(details, "cached_tokens") if isinstance(details, dict) else 0
             read = add_counts(chunk.usage, "prompt_tokens")
-            self._usage = Usage(
+            self._usage = m.Usage(
                 input=read,
                 # Gemini counts thoughts, which are charged as output, only in the total.
                 output=max(
@@ -201,9 +189,9 @@ class ChatReader(wire.BaseReader):
             self._calls.append(call)
         return call
 
-    def _call(self, call: _OpenCall) -> Call:
+    def _call(self, call: _OpenCall) -> m.Call:
         extra = self._pack_extra({"extra_content": call.extra}) if call.extra else ""
-        return Call(call.id, call.name, "".join(call.arguments), extra)
+        return m.Call(call.id, call.name, "".join(call.arguments), extra)
 
     def _extra(self) -> str:
         kept: dict[str, Any] = {}
@@ -248,7 +236,7 @@ class ChatModel(HttpModel):
     """The most answers to one question that are asked for at once: `_most_answers` is lowered for good after a refusal,
     `_answers_now` for a while after a failure."""
 
-    async def _ask(self, prompt: Prompt, progress: Progress) -> Answer:
+    async def _ask(self, prompt: m.Prompt, progress: Progress) -> m.Answer:
         wanted = min(prompt.answers, self._answers_now)
         try:
             answer = await super()._ask(replace(prompt, answers=wanted), progress)
@@ -268,7 +256,7 @@ class ChatModel(HttpModel):
             self._answers_now = min(2 * self._answers_now, self._most_answers)
         return answer
 
-    def _settings(self, prompt: Prompt) -> dict[str, Any]:
+    def _settings(self, prompt: m.Prompt) -> dict[str, Any]:
         made: dict[str, Any] = {"model": self._at.model, "stream": True}
         if self._options.usage:
             made["stream_options"] = {"include_usage": True}
@@ -281,21 +269,21 @@ class ChatModel(HttpModel):
             made["response_format"] = {"type": "json_schema", "json_schema": shape}
         return made
 
-    def _finish(self, prompt: Prompt, messages: bytes | bytearray) -> Iterable[bytes | bytearray]:
+    def _finish(self, prompt: m.Prompt, messages: bytes | bytearray) -> Iterable[bytes | bytearray]:
         return b"," if prompt.system and messages else b"", messages, b"]}"
 
-    def _encode(self, message: Message, before: str) -> tuple[bytes, str]:
+    def _encode(self, message: m.Message, before: str) -> tuple[bytes, str]:
         """Encode a message. The state is the number of results still to come, and the images of those that came: a
         result can only be text, so the images follow in a message of their own after the last result."""
         left, *waiting = before.split()[1:] or ["0"]
         shaped = [self._build_message(message)]
-        if isinstance(message, ModelMessage):
+        if isinstance(message, m.ModelMessage):
             left, waiting = str(len(message.calls)), []
-        elif isinstance(message, Result):
+        elif isinstance(message, m.Result):
             left = str(max(int(left) - 1, 0))
             waiting += [f"{message.picture.kind}:{message.picture.blob}"] if message.picture else []
             if left == "0" and waiting:
-                pictures = [Picture(*each.split(":")) for each in waiting]
+                pictures = [m.Picture(*each.split(":")) for each in waiting]
                 urls = [f"data:{each.kind};base64,{data}" for each in pictures if (data := self._shown(each))]
                 parts = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
                 shaped += [{"role": "user", "content": [{"type": "text", "text": IMAGES}, *parts]}] if parts else []
@@ -303,13 +291,13 @@ class ChatModel(HttpModel):
         comma = b"," if before else b""
         return comma + msgspec.json.encode(shaped)[1:-1], " ".join(("more", left, *waiting))
 
-    def _build_message(self, message: Message) -> dict[str, Any]:
+    def _build_message(self, message: m.Message) -> dict[str, Any]:
         match message:
-            case UserMessage(text):
+            case m.UserMessage(text):
                 return {"role": "user", "content": text}
-            case Result(call, text):
+            case m.Result(call, text):
                 return {"role": "tool", "tool_call_id": call, "content": text}
-            case ModelMessage(text, calls, extra):
+            case m.ModelMessage(text, calls, extra):
                 shaped: dict[str, Any] = {"role": "assistant", "content": text or (None if calls else wire.EMPTY)}
                 if calls:
                     shaped["tool_calls"] = made = [self._call(call) for call in calls]
@@ -317,7 +305,7 @@ class ChatModel(HttpModel):
                         made[0]["extra_content"] = self._options.foreign_call
                 return shaped | self._echo(extra, ECHOED)
 
-    def _call(self, call: Call) -> dict[str, Any]:
+    def _call(self, call: m.Call) -> dict[str, Any]:
         function = {"name": wire.sanitize_name(call.name, "unknown"), "arguments": get_arguments(call)}
         return {"id": call.id, "type": "function", "function": function} | self._echo(call.extra, ("extra_content",))
 
@@ -330,7 +318,7 @@ class ChatModel(HttpModel):
         return b',"messages":[' + (msgspec.json.encode({"role": "system", "content": text}) if text else b"")
 
     @staticmethod
-    def _tools(specs: tuple[ToolSpec, ...]) -> list[Any]:
+    def _tools(specs: tuple[m.ToolSpec, ...]) -> list[Any]:
         return [
             {"type": "function", "function": {"name": s.name, "description": s.description, "parameters": s.parameters}}
             for s in specs

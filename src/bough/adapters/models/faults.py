@@ -154,9 +154,7 @@ def explain_status(at: Endpoint, status: int, headers: Mapping[str, str], body: 
         wait = min(float(found[1]), LONGEST_WAIT)
     if 300 <= status < 400:
         target = at.sanitize(headers.get("location", "another place"))
-        return RequestRefused(
-            f"{at.host} answers with a redirect ({status}) to {target}; set the base URL to its target."
-        )
+        return RequestRefused(f"{at.host} redirects ({status}) to {target}; set the base URL to that.")
     return _classify(at, status, _find_error(error), wait)
 
 

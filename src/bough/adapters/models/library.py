@@ -280,6 +280,5 @@ async def _told(at: Endpoint, timeout: float) -> AsyncIterator[None]:
     except x.UnexpectedModelBehavior as error:
         raise faults.explain_garbled(at, str(error).encode()) from error
     except (x.UserError, *_sign_in_errors()) as error:
-        raise RequestRefused(
-            f"{at.name} at {at.host} is unavailable: {at.sanitize(str(error))} — {at.advice}."
-        ) from error
+        said = at.sanitize(str(error))
+        raise RequestRefused(f"{at.name} at {at.host} is unavailable: {said} — {at.advice}.") from error

@@ -130,11 +130,9 @@ class ProvisionedWorkspaces(Struct, eq=False):
             how = f"was killed {done.killed}" if done.killed else f"ended with exit status {done.exit_status}"
             raise SetupFailed(f"{what} ({command}) {how}: {_quote(done)}")
 
-    async def _command(
-        self, workspace: WorkFolder, command: str, env: Mapping[str, str], timeout: float
-    ) -> CommandResult:
+    async def _command(self, place: WorkFolder, command: str, env: Mapping[str, str], timeout: float) -> CommandResult:
         argv = make_shell_argv(command)
-        return await self._sandbox.run(argv, workspace=workspace, timeout=timeout, limit=LIMIT, env=env)
+        return await self._sandbox.run(argv, workspace=place, timeout=timeout, limit=LIMIT, env=env)
 
 
 def _quote(done: CommandResult) -> str:

@@ -163,9 +163,8 @@ def read_probes(
 ) -> Examination | Problems:
     """Read the probes of an examiner's answer. `asked`: the texts that each probe has to quote from. `known`: the
     number of probes from an earlier examination of the task."""
-    found = parse_answer(
-        answer, PROBE, _GivenExamination, {"test": "text", "code": "text", "why": "says", "tests": "probes"}
-    )
+    aliases = {"test": "text", "code": "text", "why": "says", "tests": "probes"}
+    found = parse_answer(answer, PROBE, _GivenExamination, aliases)
     if isinstance(found, str):
         return Problems((found,))
     probes: list[Probe] = []
