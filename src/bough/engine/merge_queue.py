@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager
 from functools import partial
 
-from msgspec import Struct
+from msgspec import Struct, json
 from msgspec.structs import replace
 
 from bough.core.acceptance.verdict import Check, Verdict
@@ -204,7 +204,9 @@ class MergeProof(Struct, frozen=True):
         return await judge_tree(self.run, task, check, self.workspace, self.ports, merged=merged)
 
     async def _read_outcomes(self, name: str) -> dict[str, str]:
-        return conflict_brief.read_outcomes(await self.ports.store.get_blob(name)) if name else {}
+        """Read the tests and their outcomes from a verdict's stored cases."""
+        cases = json.decode(await self.ports.store.get_blob(name), type=list[dict[str, str | float]]) if name else []
+        return {str(each["id"]): str(each["outcome"]) for each in cases}
 
     async def _drop_excused(self, gone: dict[str, str]) -> dict[str, str]:
         """Return the missing tests without those that a step with permission to change tests has removed."""

@@ -114,7 +114,7 @@ class StepMerger(Struct, eq=False):
                 instructions = await self._render_brief(child, tried)
             before = sum_spends(spends[:times] + spends[times + 1 :])
             if not begun:  # Recorded before the task exists, so that after a kill no other step gets the same rounds.
-                await self.stream.amend(partial(_enlarge_grant, step))
+                await self.stream.amend(partial(next_moves.enlarge_grant, step))
             limits = compute_remaining(before, self.stream.task.children.running[step.name].grant)
             focused = context.build_merge_step(step, instructions, tried.conflicts)
             task = self.stream.task
@@ -246,7 +246,3 @@ class StepMerger(Struct, eq=False):
 def _explain_refusal(verdict: Verdict) -> str:
     probes = [failure.text for failure in verdict.failures if failure.text.startswith("### Probe")]
     return "\n\n".join((f"Merged, they fail: {verdict.reason}", *probes))
-
-
-def _enlarge_grant(step: Step, task: Task) -> list[e.ChildStarted]:
-    return [replace(task.children.running[step.name], grant=next_moves.enlarge_grant(task, step))]

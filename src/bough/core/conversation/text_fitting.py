@@ -32,7 +32,8 @@ def shorten_middle(text: str, most: int) -> str:
     head = take_head(text, int(room * _HEAD))
     if (end := head.rfind("\n", len(head) * 3 // 4)) >= 0:
         head = head[: end + 1]
-    tail = take_tail(text, room - count_bytes(head))
+    left = room - count_bytes(head)
+    tail = text[-left:].encode("utf-8", "surrogatepass")[-left:].decode("utf-8", "ignore")
     tail = tail[tail.find("\n", 0, len(tail) // 4) + 1 :]
     gone = len(text) - len(head) - len(tail)
     return f"{head.rstrip()}\n[… {gone:,} characters left out …]\n{tail}"
@@ -51,11 +52,6 @@ def take_head(text: str, most: int) -> str:
     """Return the beginning of a text in at most `most` bytes."""
     # A character that was cut in half is dropped.
     return text[: max(most, 0)].encode("utf-8", "surrogatepass")[: max(most, 0)].decode("utf-8", "ignore")
-
-
-def take_tail(text: str, most: int) -> str:
-    """Return the end of a text in at most `most` bytes."""
-    return "" if most <= 0 else text[-most:].encode("utf-8", "surrogatepass")[-most:].decode("utf-8", "ignore")
 
 
 def share_room(wants: Sequence[int], room: int) -> list[int]:

@@ -3,8 +3,6 @@ and the tests that a merge lost."""
 
 from collections.abc import Iterable, Mapping
 
-import msgspec
-
 from bough.core.conversation import context
 from bough.core.events import ChildSettled
 from bough.core.merge.conflict_hunks import find_remake_command, list_hunks
@@ -91,11 +89,6 @@ def render_conflicts(paths: Iterable[str], says: Iterable[str], texts: Mapping[s
 
 NAMED = 5
 """The most tests that a sentence names."""
-
-
-def read_outcomes(cases: bytes) -> dict[str, str]:
-    """Read tests and their outcomes from a verdict's stored cases."""
-    return {each["id"]: each["outcome"] for each in msgspec.json.decode(cases, type=list[dict[str, str | float]])}  # type: ignore[misc]
 
 
 def shorten_test_id(id: str) -> str:

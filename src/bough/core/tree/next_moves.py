@@ -266,9 +266,10 @@ def raise_grant(task: Task, step: Step, limits: Limits, spend: Spend) -> Limits 
     return None if budget.find_reached_limit(spend, grown, budget.LAST_SHARE) else grown
 
 
-def enlarge_grant(task: Task, step: Step) -> Limits:
+def enlarge_grant(step: Step, task: Task) -> list[ChildStarted]:
     """Enlarge the grant of a running step that has more to do than planned, since its work conflicts with others'."""
-    return budget.add_limits(task.children.running[step.name].grant, _compute_raise(task, step))
+    started = task.children.running[step.name]
+    return [replace(started, grant=budget.add_limits(started.grant, _compute_raise(task, step)))]
 
 
 def _compute_raise(task: Task, step: Step) -> Limits:
