@@ -160,3 +160,29 @@ def test_a_case_that_does_not_parse_shows_nothing_and_a_missing_name_is_a_failur
     for form, text, outcome in outcomes:
         if form is not node or shutil.which("node"):
             assert run(tmp_path, place_case(text, form, "goal_1"), check) == outcome, text
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        "GREETING='good day' python3 -m pytest -q",
+        "true >/dev/null 2>&1; export GREETING='good day' && python3 -m pytest",
+        ". ./settings && pytest",
+        "cd app && . ./settings && pytest -q",
+        'cd app && GREETING="good day" own/python -m pytest',
+        "bash -c 'GREETING=\"good day\" python3 -m pytest'",
+        "GREETING=good\\ day PYTHONPATH=lib python3 -m pytest",
+        "export GREETING='good day'; ${PYTHON:-python3} -m pytest",
+        "GREETING='good day' coverage run -m pytest",
+    ],
+)
+def test_a_case_has_the_variables_and_environment_of_the_check(tmp_path: Path, check: str) -> None:
+    """And none of its other commands: the case starts at the top, wherever the check changes to."""
+    for folder in (tmp_path, tmp_path / "app"):
+        (folder / "own").mkdir(parents=True)
+        (folder / "own" / "python").symlink_to(shutil.which("python3") or "")
+        (folder / "settings").write_text("export GREETING='good day'\n")
+    (tmp_path / "calc.py").write_text("import os\n\nsaid = os.environ['GREETING']\n")
+    text = "from calc import said\nassert said == 'good day'\n"
+    probe = Probe("goal/probe-1", "cases/goal_1.py", text, "It is said.", "said", language="python")
+    assert run(tmp_path, probe, Check(check, "", "pytest")) == "passed"

@@ -37,7 +37,7 @@ class Python(Language):
     suffixes = ("py", "pyi")
     declares = True
     case_path = "cases/{name}.py"
-    case_command = "PYTHONPATH=.:src${PYTHONPATH:+:$PYTHONPATH} {interpreter} {file}"
+    case_command = "{interpreter} {file}"
     case_end = "__import__('os').write(1, b'{mark}')"
     case_how = (
         "A Python script that imports the product as its users do and compares with `assert`; an expected "

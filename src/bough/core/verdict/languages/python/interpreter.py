@@ -4,9 +4,10 @@ import ast
 import re
 import shlex
 from fnmatch import fnmatchcase
+from posixpath import join as join_paths
 from typing import ClassVar
 
-from bough.core.shell_syntax import Part, get_program_name, get_word
+from bough.core.shell_syntax import Part, find_inner_line, find_programs, get_program_name, get_word, split_commands
 from bough.core.textual.python_source import parse_python
 from bough.core.verdict.paths import last_segment, list_parents, parent_folder
 from bough.core.verdict.project_files import ProjectFiles
@@ -29,6 +30,9 @@ _MADE_BY_TOOLS = tuple(
 """Environments for tests that tox and nox made, those of the newest Python first."""
 _MOST_PATTERNS = 20
 """The maximum number of patterns for test files that are read from one setting."""
+_GIVEN = re.compile(r"""(?:env\s+)?(?:\b[A-Za-z_]\w*\+?=(?:'[^']*'|"[^"]*"|\\.|[^\s'"\\&|;()])*\s+)+\Z""")
+"""The variables that are set before a command."""
+_PATHS = "PYTHONPATH=.:src${PYTHONPATH:+:$PYTHONPATH} "
 _PYTHON = r"python(\d(\.\d+)?)?|pypy3?|py|coverage(-?3)?"
 
 
@@ -71,18 +75,33 @@ class PythonRunner(Runner):
 
 
 def make_interpreter_command(command: str) -> str:
-    """Return the command of the interpreter that runs a check's tests."""
-    try:
-        words = shlex.split(command)
-    except ValueError:  # Only a shell can parse this command: use the interpreter on the PATH.
-        words = []
-    for at, word in enumerate(words):
-        if re.fullmatch(r"(.*/)?python[\d.]*", word):
-            return shlex.join(words[: at + 1])
-        if re.fullmatch(r"(.*/)?(pytest|py\.test)", word):
-            folder = word.rpartition("/")[0]
-            return shlex.join([*words[:at], f"{folder}/python" if folder else PATH_PYTHON])
-    return PATH_PYTHON
+    """Return the command of the interpreter that runs a check's tests, from the folder in which the check starts: with
+    the variables, wrappers and environments that the check gives it, and without the check's other commands."""
+    folder, before, end = "", "", 0
+    for part in split_commands(command):
+        given, end = _GIVEN.search(command, end, part[0].start), part[-1].end
+        own = _PATHS + re.sub(r"(PYTHONPATH=[^\s'\"]+)", r"\1:$PYTHONPATH", given[0] if given else "")
+        if part[0].text == "cd" and not part[-1].live:
+            folder = join_paths(folder, part[-1].text)
+        elif part[0].text in (".", "source") and not part[-1].live:
+            before += f". {shlex.quote(join_paths(folder or '.', get_word(part, 1)))} && "
+        elif part[0].text == "export":
+            before += f"{command[part[0].start : end]} && "
+        if inner := find_inner_line(part):
+            return before + make_interpreter_command(inner)
+        for at in find_programs(part):
+            raw, place = command[part[at].start : part[at].end], part[at].text.rpartition("/")[0]
+            if re.fullmatch(r"pytest|py\.test|coverage(-?3)?", get_program_name(part, at)):
+                beside = f'"$(dirname {raw})"' if part[at].live else shlex.quote(join_paths(folder, place))
+                program = f"{beside}/python" if place else PATH_PYTHON
+            elif re.fullmatch(r"(python|pypy)[\d.]*", get_program_name(part, at)) or (
+                part[at].live and get_word(part, at + 1) == "-m"
+            ):
+                program = raw if part[at].live or not place else shlex.quote(join_paths(folder, part[at].text))
+            else:
+                continue
+            return f"{before}{own}{command[part[0].start : part[at].start]}{program}"
+    return f"{before}{_PATHS}{PATH_PYTHON}"
 
 
 def list_python_tests(look: ProjectFiles) -> list[str]:
