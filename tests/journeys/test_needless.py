@@ -116,6 +116,7 @@ def test_a_large_change_stays_within_the_limit(meet: Meet) -> None:
     assert found["checks"] == found["limit"] == 5 and len(found["needless"]) + len(found["undecided"]) >= 60
     assert {one["why"] for one in found["undecided"]} == {"the limit of checks was reached"}
     ann.bough("pr", status=0)
+    assert f"Examined by bough (run `{name}`)" in ann.read(f".bough/pr-{name}.md")
     for text in (ann.bough("report", "--markdown").out, ann.read(f".bough/pr-{name}.md")):
         assert "extra59.py" in text and len(re.sub("(?s)<details>.*?</details>", "", text).splitlines()) <= 60
 

@@ -25,7 +25,8 @@ def shown(meet: Meet, tmp_path: Path, *more: str) -> tuple[Person, Path]:
     ann.commit(TOTAL)
     ann.git("checkout", "-q", "main")
     file = tmp_path / "receipt.json"
-    ann.bough("examine", "add", "--receipt", str(file), *more, status=0)
+    model = f"openai:wire-model@{ann.wire.base_url.replace('//', '//ann:hunter2@')}"
+    ann.bough("examine", "add", "--receipt", str(file), "--model", model, *more, status=0)
     ann.git("clone", "-q", str(ann.project), str(tmp_path / "clone"))
     ann.project = tmp_path / "clone"
     ann.git("checkout", "-q", "add")
@@ -42,7 +43,8 @@ def test_a_receipt_is_the_same_in_a_fresh_clone(meet: Meet, tmp_path: Path) -> N
     assert rerun["tests"]["test_shop.TestShop.test_adds"] == {"before": "absent", "after": "passed"}
     assert [case["outcome"] for case in rerun["probes"]] == [{"before": "failed", "after": "passed"}]
     assert (claimed["status"], claimed["requirements"][0]["standing"]) == ("proven", "proven")
-    assert ann.env["OPENAI_API_KEY"] not in file.read_text()
+    assert ann.env["OPENAI_API_KEY"] not in file.read_text() and "hunter2" not in file.read_text()
+    assert claimed["models"]["main"] == "openai:wire-model"
     before = ann.git("status", "--porcelain", "--ignored")
     said = ann.bough("recheck", str(file), status=0)
     assert "The same as in the receipt: 2 tests and 1 case on" in said.out and "Not signed" in said.out

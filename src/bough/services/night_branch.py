@@ -215,7 +215,7 @@ async def write_description(opened: Session, name: str) -> tuple[Path, str]:
     changes = fence_text(escape_text(stat.strip()))
     if stat.count("\n") > LISTED:
         changes = "\n".join(fold(stat.strip().splitlines()[-1].strip(), [changes])).strip()
-    parts += ["## Changes", changes, f"Made by bough (run `{name}`)."]
+    parts += ["## Changes", changes, f"{'Examined' if view.examines else 'Made'} by bough (run `{name}`)."]
     if issue := await find_issue(opened, state):
         parts.append(f"Closes #{issue}")
     path = opened.home / f"pr-{name}.md"

@@ -135,7 +135,9 @@ async def make_receipt(session: Session, name: str, choices: Choices) -> Receipt
         "run": name,
         "status": describe_status(view.status, view.accepted, view.examines),
         "goal": run.plan.goal.instructions,
-        "models": run.models,
+        "models": {
+            tier: model.partition("@")[0] for tier, model in run.models.items()
+        },  # Addresses may hold passwords.
         "cost": view.spend.cost,
         "tokens": view.spend.tokens,
         "environment": run.checked.environment if run.checked is not None else "",
