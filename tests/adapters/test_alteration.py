@@ -133,6 +133,7 @@ def test_what_builds_or_runs_the_tests_is_no_product() -> None:
     paths = ["setup.py", "src/a.py", "tests/test_a.py", "rollup.config.js", "install.sh", "bin/tool", "README.md"]
     assert list_product(paths, "sh ./install.sh --all") == ["src/a.py", "bin/tool"]
     assert list_product(["README.org", "a.el", "a-test.el"], "emacs -l a-test") == ["a.el"]
+    assert list_product(["1.png", "2.png", "a.el", "a-test.el"], "emacs -l a-test") == ["a.el"]
     assert list_product(["release.sh", "a.el", "b.el", "a-test.el"], "emacs -l a-test") == [
         "release.sh",
         "a.el",

@@ -54,6 +54,8 @@ COULD_NOT_RUN = [
     (1, 'generate.go:3: running "stringer": exec: "stringer": executable file not found in $PATH', "`stringer`"),
     (1, "spawn: No such file or directory - ditaa (Errno::ENOENT)", "`ditaa`"),
     (1, "meson.build:9:0: ERROR: Program 'gperf' not found or not executable", "Program 'gperf' not found"),
+    (1, "git: 'send-email' is not a git command. See 'git --help'.\nFAILED", "the command `git-send-email`"),
+    (1, "E   ModuleNotFoundError: No module named 'psutil'", "psutil is not installed"),
     (127, "sh: 1: eslint: not found", "the command `eslint` is not found"),
     (1, "PHP Fatal error: Failed opening required '/p/vendor/autoload.php'", "is not installed"),
     (2, "Can't locate Try/Tiny.pm in @INC (you may need to install the Try::Tiny module)", "(cpanfile names it)"),
@@ -146,6 +148,24 @@ def test_a_check_that_stops_early_cannot_run_unless_somebody_means_it(
     said = "a.cpp:7:3: error: 'memcpy' was not declared in this scope\nmake: *** [a.o] Error 1"
     found = find_missing(2, "make check", said, Report("exit status"), base, given=given)
     assert (found is not None) == stops
+
+
+@pytest.mark.parametrize(
+    ("module", "goal", "missing"),
+    [
+        ("psutil", "Add a shop.", True),
+        ("psutil", "Write `psutil`.", False),
+        ("psutil", "Make the tests pass.", False),
+        ("pair_tools", "Add a shop.", False),
+    ],
+)
+def test_a_module_that_nothing_declares_is_missing_unless_the_work_may_write_it(
+    module: str, goal: str, missing: bool
+) -> None:
+    case = Case("test_pair.py", "error", f"ModuleNotFoundError: No module named '{module}'")
+    base = ProjectFacts({}, ["pair.py", "test_pair.py"], goal)
+    found = find_missing(2, "pytest", case.message, Report("junit", (case,), failed=1), base)
+    assert (found is not None) == missing
 
 
 @pytest.mark.parametrize(("script", "fetched"), [("./themis/bin/run", True), ("./lib/run", False), ("./run", False)])

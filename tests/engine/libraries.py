@@ -68,6 +68,6 @@ def _make_environment() -> Path:
 def look(root: Path, choices: Choices, *, cached: bool = False) -> tuple[e.BaseChecked, float]:
     async def check() -> tuple[e.BaseChecked, float]:
         async with open_session(root, create=True, choices=choices) as opened:
-            return await opened.check(build_goal_step("Check it."), choices, RunObserver(), cached=cached)
+            return await opened.check(build_goal_step("Go."), choices, RunObserver(), cached=cached)
 
     return asyncio.run(check())

@@ -198,7 +198,7 @@ class CheckEnvironment(Struct, frozen=True):
             return f"Install {rows[0][0]}: {way}."
         return next(
             (
-                f"The project's CI installs its packages with `{hit[0]}` as root ({one.path})."
+                f"The project's CI installs its packages with `{hit[0]}` as root ({one.why})."
                 for one in list_commands(self._look(base))
                 if (hit := re.search(r"\bapt(?:-get)? (?:-\S+ )*install(?: +[\w.+:-]+)+$", one.command))
             ),
@@ -254,6 +254,8 @@ _MOST_ASKED = 40
 """The most packages that apt is asked about at once."""
 ANSWER = 0.3
 """Seconds in which a service on this machine must answer."""
+OR_ANOTHER = "or pass another check"
+"""The words of advice that knows no way to get the missing thing."""
 
 
 _PROVIDED = {
@@ -268,7 +270,7 @@ _PROVIDED = {
     "check that does without it: `--check CMD`.",
     "target": "Pass the command that runs the tests: `--check CMD` (or `[check] command` in bough.toml).",
     "tests": "Pass the command that runs the tests: `--check CMD` (or `[check] command` in bough.toml).",
-    "start": "Provide what it asks for (`{}`), or pass another check with `--check CMD` (or `[check] command` in "
+    "start": f"Provide what it asks for (`{{}}`), {OR_ANOTHER} with `--check CMD` (or `[check] command` in "
     "bough.toml); should the work repair this, say so in the goal.",
     "ignored": 'Let every checkout have it: `[workspace] copy = ["{}"]` in bough.toml, or put it under git.',
     "terminal": "Pass a check that runs without a terminal: `--check CMD` (or `[check] command` in bough.toml).",
@@ -276,7 +278,7 @@ _PROVIDED = {
     "program": "Make it executable (`chmod +x`), or pass how it is run: `--check CMD`.",
     "time": "Raise the limit (`[check] timeout` in bough.toml, in seconds), or pass a check that runs a part: `--check "
     "CMD`; if the work should make it finish, say so in the goal.",
-    "command": "Install {}, or pass another check with `--check CMD` (or `[check] command` in bough.toml); "
+    "command": f"Install {{}}, {OR_ANOTHER} with `--check CMD` (or `[check] command` in bough.toml); "
     "`[workspace] env` can set PATH.",
 }
 """Ways to provide a missing thing, by its kind; a package is installed as its language says."""

@@ -1,6 +1,7 @@
 """Proves a task by evidence, in three parts: find its check, run it, judge the result."""
 
 import asyncio
+import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -11,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bough.adapters.verifiers.ask_original_tests import OriginalTests
-from bough.adapters.verifiers.check_environment import CheckEnvironment
+from bough.adapters.verifiers.check_environment import OR_ANOTHER, CheckEnvironment
 from bough.adapters.verifiers.check_runner import CheckRunner, Say
 from bough.adapters.verifiers.claim import AlteredCopies
 from bough.adapters.verifiers.judge import Judge, rule_without_check
@@ -27,7 +28,7 @@ from bough.core.verdict.alteration import Belief, counts_tests
 from bough.core.verdict.check_run import Baseline
 from bough.core.verdict.discover import find_check, is_given, list_checks
 from bough.core.verdict.language import is_test_name
-from bough.core.verdict.missing import says_absent
+from bough.core.verdict.missing import ABSENCE
 from bough.core.verdict.project_check import shows_runner
 from bough.core.verdict.registry import find_runner
 from bough.core.verdict.stated_commands import rank_told
@@ -133,7 +134,7 @@ class _TriedCheck(NamedTuple):
         if known.exit_status == 0 and (known.absent or (belief is not None and belief.kind == "passes")):
             return TESTS_NOTHING
         if known.ran_tests or (belief is not None and belief.proves):
-            return UNBUILT if known.fails_throughout and says_absent(known.said) else TESTS
+            return UNBUILT if known.fails_throughout and re.search(ABSENCE, known.said) else TESTS
         return FAILS if known.exit_status != 0 and known.is_telling else READS
 
 
@@ -260,9 +261,11 @@ class ProjectVerifier:
             for one in tried
             if one.rank < UNBUILT
             or not lacks
+            or one.check.command.endswith(f" && {tried[0].check.command}")  # The same, after a build.
             or (one.known.ran_tests * 2 >= least and not one.known.aside and not one.known.fails_throughout)
         ]
-        return max(worth, key=lambda one: one.rank)
+        # Of those that lack something, the one for which there is a way to get it.
+        return max(worth, key=lambda one: (one.rank, one.lacks and OR_ANOTHER not in one.known.way_out))
 
     def _prefer(self, first: _TriedCheck, best: _TriedCheck) -> tuple[Check, Baseline]:
         if best is first:

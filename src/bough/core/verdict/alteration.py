@@ -64,7 +64,10 @@ def list_product(paths: Collection[str], command: str) -> list[str]:
     bare = [path for path in own if not find_suffix(path)]
     # Where most code is in a language without a record: the files with the commonest suffix, apart from data files.
     others = [path for path in own if path not in found and find_suffix(path) not in ("", *DATA)]
-    common = Counter(map(find_suffix, others)).most_common(1)
+    tested = {find_suffix(path) for path in paths if is_test_path(path)}  # Not that of pictures, say.
+    common = Counter(map(find_suffix, [path for path in others if find_suffix(path) in tested] or others)).most_common(
+        1
+    )
     if common and common[0][1] > len(found):
         found += [path for path in others if find_suffix(path) == common[0][0]]
     return [*found, *bare][:MOST_FILES]

@@ -15,8 +15,8 @@ from bough.core.acceptance.verdict import Check
 from bough.core.ids import GOAL
 from bough.core.journal.run_fold import Run
 from bough.core.planning.plan import Step
-from bough.core.verdict.paths import last_segment, parent_folder
-from bough.core.verdict.project_check import find_file_check, find_runner_behind, list_project_checks, rank_suffix
+from bough.core.verdict.paths import find_stem, find_suffix, parent_folder
+from bough.core.verdict.project_check import RUNNABLE, find_file_check, find_runner_behind, list_project_checks
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.registry import RUNNERS
 from bough.core.verdict.texts import Read
@@ -31,7 +31,6 @@ def is_given(run: Run, check: Check) -> bool:
 
 
 def find_check(step: Step, task: str, files: Collection[str], read: Read) -> Check | None:
-    """Find the check of a task in its files alone; None if there is no check."""
     return next(iter(list_checks(step, task, files, read)), None)
 
 
@@ -49,12 +48,10 @@ def list_checks(
     """List the candidates for the check of a task and why each was chosen, the most trusted first. A check that a
     person or the step names is the only candidate.
 
-    `preferred`: the project's own command that was found to work; `refused`: commands that test nothing; `files`: the
-    workspace's files as relative paths. The order is: the step's `test_command`; its `test_file`;
-    `tests/test_{id}.py`; `make test-{id}`; `{id}_test.*` or `test_{id}.*` anywhere; `own`, the check that the person
-    has set; the test command of the project that contains `folder`, the person's folder; the check that a model
-    `proposed`. The id is the last segment of the task's path; dashes count as underscores, and case does not matter.
-    The goal has no id, so no file can be named after it.
+    The order is: the step's `test_command`; its `test_file`; `tests/test_{id}.py`; `make test-{id}`; `{id}_test.*` or
+    `test_{id}.*` anywhere; `own`, which the person has set; the commands of the project that contains `folder`, the
+    person's folder, with `preferred` first and without `refused`; the check that a model `proposed`. The id is the last
+    segment of the task's path, but with underscores and without case. The goal has none.
     """
     look = ProjectFiles(files, read)
     if step.test_command and step.test_command.strip():
@@ -65,44 +62,37 @@ def list_checks(
     path = posixpath.normpath((step.test_file or "").strip() or "/")
     inside = not path.startswith("/") and ".." not in path.split("/")
     found = find_file_check(path, look) if inside else None
-    found = replace(found, why=f"its step names {path}") if found else _find_named_after(name, look) if name else None
-    if found is None and own.strip():
-        return [Check(own, SET, find_runner_behind(own, look))]
-    if found:
+    if found := replace(found, why=f"its step names {path}") if found else _find_named_after(name, look):
         return [found]
-    last = [replace(proposed, runner=find_runner_behind(proposed.command, look))] if proposed else []
-    every = [
-        check
-        for check in (*list_project_checks(look, folder, step.instructions), *last)
-        if check.command not in refused
-    ]
-    return sorted(every, key=lambda check: check.command != preferred)
+    if own.strip():
+        return [Check(own, SET, find_runner_behind(own, look))]
+    every = list_project_checks(look, folder, step.instructions)
+    every += [replace(proposed, runner=find_runner_behind(proposed.command, look))] if proposed else []
+    return sorted((one for one in every if one.command not in refused), key=lambda one: one.command != preferred)
 
 
 def _find_named_after(name: str, look: ProjectFiles) -> Check | None:
+    if not name:
+        return None
     usual = [path for path in look if parent_folder(path) == "tests"]
     if check := _find_among(usual, {f"test_{name}"}, look):
         return check
-    for runner in RUNNERS:
-        file, known = runner.find_targets(look)
-        target = next((target for target in sorted(known) if _normalize_name(target) == f"test_{name}"), "")
-        if target:
+    for runner, (file, known) in ((runner, runner.find_targets(look)) for runner in RUNNERS):
+        if target := next((one for one in sorted(known) if _normalize_name(one) == f"test_{name}"), ""):
             return Check(f"{runner.name} {quote(target)}", f"the target {target} of {file}", "")
     # Also the spellings of JavaScript (`{id}.test.ts`) and Ruby (`{id}_spec.rb`).
     return _find_among(look, {f"test_{name}", f"{name}_test", f"{name}_spec"}, look)
 
 
 def _find_among(paths: Iterable[str], names: Collection[str], look: ProjectFiles) -> Check | None:
-    named = (path for path in paths if _normalize_name(last_segment(path).rpartition(".")[0]) in names)
-    fitting = [path for path in named if rank_suffix(path) >= 0]
-    for path in sorted(fitting, key=lambda path: (rank_suffix(path), path.count("/"), path)):
-        check = find_file_check(path, look)
-        if check:
+    ranks = {suffix[1:]: at for at, suffix in enumerate(RUNNABLE)}
+    fitting = [path for path in paths if _normalize_name(find_stem(path)) in names and find_suffix(path) in ranks]
+    for path in sorted(fitting, key=lambda path: (ranks[find_suffix(path)], path.count("/"), path)):
+        if check := find_file_check(path, look):
             more = f" ({len(fitting) - 1} more of that name)" if len(fitting) > 1 else ""
             return replace(check, why=f"{path}, named after the task{more}")
     return None
 
 
 def _normalize_name(name: str) -> str:
-    """Replace dashes, dots and spaces in a name by underscores, and fold its case."""
     return re.sub("[-. ]", "_", name).casefold()

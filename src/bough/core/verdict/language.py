@@ -101,8 +101,6 @@ class Language:
     name: ClassVar[str] = ""
     suffixes: ClassVar[tuple[str, ...]] = ()
     """Suffixes of the language's files, without dots."""
-    declares: ClassVar[bool] = False
-    """Whether projects list every package that they import, so that a module on no list is one of their own."""
     comment: ClassVar[str] = "#"
     quotes: ClassVar[bool] = True
     """Whether single quotes may enclose strings; if not, they enclose one character."""

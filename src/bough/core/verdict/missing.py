@@ -20,22 +20,18 @@ from bough.core.verdict.paths import find_stem, is_made_folder, last_segment, pa
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.registry import LANGUAGES, MANIFESTS, find_runner, recognise
 
-_SUBMODULES = ".gitmodules"
 _DEPENDENCY_FILES = "|".join((r"^\.gitmodules$", *(one.dependency_files for one in LANGUAGES if one.dependency_files)))
-_ABOUT_TESTS = r"\b(?:tests?|specs?|suite|check|green|CI)\b"
+_ABOUT_TESTS = r"(?i)\b(?:tests?|specs?|suite|check|green|CI)\b"
 
 
 class ProjectFacts(Struct, frozen=True):
-    """The project in which a check ran."""
+    """The project in which a check ran: the texts that say what has to be installed, by path; its files; what the run
+    is asked to do; and whether the work is among the files, so that it can be to blame."""
 
     manifests: Mapping[str, str]
-    """Texts of the files that say what has to be installed, by path."""
     paths: Collection[str]
-    """The project's files."""
     goal: str = ""
-    """What the run is asked to do, in the person's words."""
     has_work: bool = False
-    """Whether the work is among the files, so that it can be to blame."""
 
 
 def names_dependencies(path: str) -> bool:
@@ -60,23 +56,19 @@ def find_missing(
         hangs = re.search(_HANGS, base.goal) is not None
         return None if hangs else Missing("output" if killed.endswith("of output") else "time", killed)
     empty = None if report.passed else _find_empty_submodule(text, base)
-    found = empty or _find_missing_command(exit_status, command, text, base)
-    if found is None and (idle := find_idle(exit_status, command, text, report)) is not None:
-        return None if _is_written(idle, base) else idle
-    if found is not None:
+    if found := empty or _find_missing_command(exit_status, command, text, base):
         return found
-    failing = report.failing
-    if report.passed and failing:
+    if idle := find_idle(exit_status, command, text, report):
+        return None if _is_written(idle, base) else idle
+    if report.passed and report.failing:
         # If more tests fail for lack of a package than run, the product itself cannot be loaded.
-        lacks = _list_lacks(report, base).values()
-        packages = Counter(one for one in lacks if one.kind == "package" and one.declared)
-        most = next((one for one, _ in packages.most_common(1)), None)
+        packages = Counter(one for one in _list_lacks(report, base).values() if one.kind == "package" and one.declared)
         # Some runners name only the failed tests, so the counts may exceed the named tests.
         ran = max(sum(case.outcome != "skipped" for case in report.cases), report.passed + report.failed)
-        few = packages.total() > ran - packages.total()
-        return most if most is not None and few and not _is_named(most.name, base.goal) else None
-    said = [f"{case.message}\n{case.trace}" for case in failing]
-    found = _find_package([*said, text], base, _list_own_names(base.paths))
+        most = packages.most_common(1) if packages.total() * 2 > ran else []
+        return next((one for one, _ in most if not _is_named(one.name, base.goal)), None)
+    said = [f"{case.message}\n{case.trace}" for case in report.failing]
+    found = _find_package([*said, text], base, _list_own_names(base))
     # No test ran. A missing module that no manifest declares may be the one that the task has to write.
     if found is not None and (found.declared or not _may_be_ours(found, base)):
         return None if _is_named(found.name, base.goal) else found
@@ -86,23 +78,14 @@ def find_missing(
     return found or (None if given or base.has_work else find_stop(exit_status, command, text, report, base.goal))
 
 
-# ── a check that stops before its first test ───────────────────────────────────────────────────────────────────────
-
-_ABSENCE = (
-    r"(?i)(?:can ?no|couldn'|could no|can')t (?:\w+ )?(?:find|locate|load|open|read|resolve|import|exec|build)\w*\b"
-    r"|(?:unable|failed) to (?:find|locate|load|open|read|resolve|import|exec|build|download|get)\w*\b"
+ABSENCE = (
+    r"(?i)(?:(?:can ?no|couldn'|could no|can')t (?:\w+ )?|(?:unable|failed) to )"
+    r"(?:find|locate|load|open|read|resolve|import|exec|build|connect|download|get)\w*\b"
     r"|\bnot (?:found|installed|available|an existing)\b|\bno (?:such file|rule to make|package|module|code for)\b"
     r"|\bundefined (?:reference|symbol|macro)|\b(?:is|are) required\b|\brequires\b.*\d|\btoo old\b"
     r"|\bin your \$?PATH|unrecogni[sz]ed"
 )
 """Pattern for what tools say about something that is not there."""
-
-
-def says_absent(output: str) -> bool:
-    """Whether an output says that something is not there."""
-    return re.search(_ABSENCE, output) is not None
-
-
 _STOPS = (
     r"\S+(?::\d+(?::\d+)?|\(\d+,\d+\)): (?:fatal )?(?:error|ERROR)\b.*|[\w.+-]+: (?:fatal )?error: (?!in [`']).*"
     r"|\S*configure: line \d+: `.*|(?:error(?:\[\w+\])?:|\[?ERROR[:\]]|CMake Error\b|make(?:\[\d+\])?: \*\*\* [^\[]).*"
@@ -124,21 +107,23 @@ def find_stop(exit_status: int | None, command: str, text: str, report: Report, 
         return None
     lines = [line.strip() for line in text[-_READ:].splitlines() if line.strip()]
     hard = next((at for at, line in enumerate(lines) if re.match(_STOPS, line)), None)
-    weak = next((at for at, line in reversed([*enumerate(lines)]) if re.search(_ABSENCE, line)), None)
+    weak = next((at for at, line in reversed([*enumerate(lines)]) if re.search(ABSENCE, line)), None)
     runner = find_runner(recognise(command))
     # Where make stops at a target that is not named like tests, the line before says why.
-    ended = next((at for at, line in enumerate(lines) if re.match(_UNBUILT, line)), None)
-    at = next((at for at in (hard, weak) if at is not None), max(ended - 1, 0) if ended is not None else None)
+    ended = next((max(at - 1, 0) for at, line in enumerate(lines) if re.match(_UNBUILT, line)), None)
+    at = next((at for at in (hard, weak, ended) if at is not None), None)
     if at is None and (runner is None or not runner.closes or not lines):
         return None
     said = " ".join(lines[-2:] if at is None else lines[at : at + (3 if lines[at].endswith(":") else 1)])[:300]
     words = {word.casefold() for word in re.findall(r"[A-Za-z_]\w{3,}", said)} - _COMMON
     about = re.search(_ABOUT_BUILDING, goal) or any(_is_named(word, goal) for word in words)
     # Tools that configure a build say just before what they looked for.
-    sought = [
-        found[1] or found[2] for line in lines[max((at or 0) - 3, 0) : at] if (found := re.fullmatch(_SOUGHT, line))
-    ]
+    sought = _list_sought(lines[max((at or 0) - 3, 0) : at])
     return None if about else Missing("start", said, module=sought[-1] if sought else "")
+
+
+def _list_sought(lines: Iterable[str]) -> list[str]:
+    return [found[1] or found[2] for line in lines if (found := re.fullmatch(_SOUGHT, line.strip()))]
 
 
 _SOUGHT = (
@@ -151,7 +136,7 @@ _SOUGHT = (
 def find_test_library(text: str, look: ProjectFiles) -> str:
     """Find a test library that a build goes without, and then has no tests: one that the output says is not there, or
     that CMake looks for quietly; empty if there is none."""
-    sought = [found[1] or found[2] for line in text.splitlines() if (found := re.fullmatch(_SOUGHT, line.strip()))]
+    sought = _list_sought(text.splitlines())
     for path in look.near:
         if last_segment(path) == "CMakeLists.txt":
             sought += re.findall(r"(?i)\bfind_package\s*\(\s*(\w+)(?![^)]*\bREQUIRED\b)", look.text(path))
@@ -170,7 +155,7 @@ _NAMES = (
 def list_packages(said: str, paths: Collection[str]) -> list[tuple[str, str, str]]:
     """Guess what a check lacks, from its last lines: a name, the Debian package that may contain it, and the language's
     own command that installs it. Whoever tells a person first looks up whether that package exists."""
-    suffixes = {path.rpartition(".")[2] for path in paths} if re.search(_ABSENCE, said) else set()
+    suffixes = {path.rpartition(".")[2] for path in paths} if re.search(ABSENCE, said) else set()
     forms = [(debian, get) for suffix, debian, get in PACKAGES if suffix in suffixes]
     forms += [(each.debian, each.gets) for each in LANGUAGES if each.debian and suffixes & {*each.suffixes}]
     named = [next(filter(None, found.groups()), "") for found in re.finditer(_NAMES, said)]
@@ -186,15 +171,14 @@ def list_packages(said: str, paths: Collection[str]) -> list[tuple[str, str, str
 _HANGS = r"(?i)\b(?:hang|hung|time.?out|deadlock|slow|infinite|freez|stuck|endless|never (?:end|return))"
 """Words by which a goal says that the task is about a check that does not end."""
 _NO_TARGET = (
-    r"(?m)^.*(?:No rule to make target|[Mm]issing script: |Couldn't find a script named|Don't know how to build task"
+    r"No rule to make target|[Mm]issing script: |Couldn't find a script named|Don't know how to build task"
     r"|[Jj]ustfile does not contain recipe|Task \"[^\"]*\" does not exist|unknown target '|Unknown lifecycle phase"
     r"|Task '[^']*' not found in|No such file or directory: '\S*\.(?:py|sh|js)'|can't open file"
-    r"|Cannot find module '/|\b[a-z]+-1\.\d+: (?:command )?not found).*$"
+    r"|Cannot find module '/|\b[a-z]+-1\.\d+: (?:command )?not found"
 )
 _NO_TESTS = (
-    r"(?m)^.*(?:no tests ran|NO TESTS RAN|Ran 0 tests|[Nn]o tests? (?:files? )?(?:were )?found"
+    r"(?i:no tests ran|Ran 0 tests|no (?:tests?|specs) (?:files? )?(?:were )?found|no tests to run|no tests? files?\b)"
     r"|Could not find '(?![^']*/node_modules/)[^']*'"
-    r"|No tests to run|no tests? files?\b|No specs found).*$"
 )
 
 
@@ -207,8 +191,7 @@ def find_idle(exit_status: int | None, command: str, text: str, report: Report) 
         heads = [part[0].text for part in split_commands(command)] or [command]
         if exit_status == 126 or not text.strip() or {*heads} & {*_list_unfound(text)}:
             return Missing("program" if exit_status == 126 else "script", heads[0])
-    said = text[-_READ:]
-    target, tests = re.search(_NO_TARGET, said), re.search(_NO_TESTS, said)
+    target, tests = (re.search(rf"(?m)^.*(?:{each}).*$", text[-_READ:]) for each in (_NO_TARGET, _NO_TESTS))
     found = target or tests
     return Missing("target" if target else "tests", found[0].strip()[:200]) if found else None
 
@@ -238,8 +221,7 @@ def set_aside(report: Report, base: ProjectFacts) -> dict[str, str]:
 
 
 def _list_lacks(report: Report, base: ProjectFacts) -> dict[str, Missing]:
-    own = _list_own_names(base.paths)
-    lacks: dict[str, Missing] = {}
+    own, lacks = _list_own_names(base), dict[str, Missing]()
     for case in report.failing:
         said = f"{case.message}\n{case.trace}"
         found = _find_empty_submodule(said, base) or _find_package([said], base, own) or _find_elsewhere(said)
@@ -261,7 +243,7 @@ def still_aside(aside: Mapping[str, str], goal: str, before: Collection[Case], n
 def keep_aside(aside: Mapping[str, str], goal: str) -> dict[str, str]:
     """Return the tests that stay set aside: not those that the goal names (by test, file or missing module) nor, if the
     goal is about tests, those that lack an undeclared module."""
-    about = re.search(_ABOUT_TESTS, goal, re.IGNORECASE) is not None
+    about = re.search(_ABOUT_TESTS, goal) is not None
     return {
         id: lack
         for id, lack in aside.items()
@@ -282,29 +264,22 @@ def _is_named(name: str, text: str) -> bool:
 
 
 def _may_be_ours(missing: Missing, base: ProjectFacts) -> bool:
-    """Whether a module that nothing declares may be the project's own: the work needs it, projects in its language
-    declare all others, or a file's name or the goal shares a word with it. A module for testing never is."""
+    """Whether a module that nothing declares may be the project's own: the work needs it, the goal is about tests, or
+    a file's name or the goal shares a word with it. A module for testing never is."""
     last = re.split(r"[/.:]+", missing.module)[-1]
     stems = (find_stem(path) for path in base.paths if not path.startswith("."))
     known = _split_words(f"{' '.join(stems)} {base.goal}")
-    ours = base.has_work or any(one.declares for one in LANGUAGES if one.name == missing.language)
-    ours = ours or not _split_words(last).isdisjoint(known)
-    return ours and not re.search(_FOR_TESTS, missing.module)
+    ours = base.has_work or re.search(_ABOUT_TESTS, base.goal) or not _split_words(last).isdisjoint(known)
+    return bool(ours) and not re.search(_FOR_TESTS, missing.module)
 
 
 def _split_words(text: str) -> set[str]:
     return {word.casefold() for word in re.findall(r"[A-Z]?[a-z]{2,}|[A-Z]{3,}", text)}
 
 
-def _list_own_names(paths: Collection[str]) -> set[str]:
-    found: set[str] = set()
-    for path in paths:
-        if path.startswith("."):  # `.github/matchers/tap.json` does not define a module `tap`.
-            continue
-        parts = path.split("/")
-        found |= {find_stem(parts[0]), find_stem(path)}
-        found |= {find_stem(parts[1])} if len(parts) > 1 and parts[0] in ("src", "lib") else set()
-    return found
+def _list_own_names(base: ProjectFacts) -> set[str]:
+    paths = (path for path in base.paths if not path.startswith("."))  # `.github/tap.json` defines no module.
+    return {find_stem(one) for path in paths for one in (path, *re.sub(r"^(?:src|lib)/", "", path).split("/")[:1])}
 
 
 def _find_package(said: Iterable[str], base: ProjectFacts, own: set[str]) -> Missing | None:
@@ -315,34 +290,28 @@ def _find_package(said: Iterable[str], base: ProjectFacts, own: set[str]) -> Mis
 
 def _find_empty_submodule(text: str, base: ProjectFacts) -> Missing | None:
     """Find a git submodule that is not checked out and that the output names."""
-    named = re.findall(r"(?m)^[ \t]*path\s*=\s*(\S+)", base.manifests.get(_SUBMODULES, ""))
+    named = re.findall(r"(?m)^[ \t]*path\s*=\s*(\S+)", base.manifests.get(".gitmodules", ""))
     empty = [path for path in named if not any(own.startswith(f"{path}/") for own in base.paths)]
     return next((Missing("submodule", path) for path in empty if re.search(rf"(?<!\w){re.escape(path)}\b", text)), None)
 
 
-# ── commands ────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-# A build system's own version (`aclocal-1.14`) made files of the project; another candidate rebuilds them.
-_NOT_FOUND = re.compile(
-    r"(?:^|[\s:'‘`])(?![a-z]+-1\.\d+: |[\w.-]+\.sh: No such)([\w.+@/-]+)['’`]?: "
-    r"(?:command not found|not found|No such file or directory|Permission denied|cannot execute.*)\s*$"
-    r"|^\s*'?([\w.-]+)'? is not recognized|command not found: ([\w.+@/-]+)|spawn ([\w.+@/-]+) ENOENT"
-    r"|in _execute_child\n[^']*No such file or directory: '([\w.+@/-]+)'"
-    r"|Can't exec \"([\w.+@/-]+)\": No such|exec: \"([\w.+@/-]+)\": executable file not found"
-    r"|open3: exec of ([\w.+-]+)\b"
-    r"|No such file or directory - ([\w.+@-]+) \(Errno::ENOENT"
-    r"|^([\w.+-]+)(?: .*)?\ng?make(?:\[\d+\])?: \*\*\* .* Error 127",
-    re.MULTILINE,
+_NOT_FOUND = (
+    # A build system's own version (`aclocal-1.14`) made files of the project; another candidate rebuilds them.
+    r"(?m)(?:^|[\s:'‘`])(?![a-z]+-1\.\d+: |[\w.-]+\.sh: No such)([\w.+@/-]+)['’`]?: "
+    r"(?:(?:command )?not found|No such file or directory|Permission denied|cannot execute.*)\s*$"
+    r"|(?:command not found:|spawn|Can't exec|\bexec:|exec of|directory -|_child\n[^']*directory:) [\"']?([\w.+@/-]+)"
+    r"|^([\w.+-]+)(?: .*)?\ng?make(?:\[\d+\])?: \*\*\* .* Error 127"
 )
 _ENDED = (
-    r"Error 12[67]\b|exit (?:code|status) 12[67]\b|spawn \S+ ENOENT|command not found: |in _execute_child\n"
-    r"|Can't exec \"|executable file not found|Errno::ENOENT|open3: exec of"
+    r"Error 12[67]\b|exit (?:code|status) 12[67]\b|\bENOENT|command not found: |in _execute_child\n|Can't exec \""
+    r"|executable file not found|open3: exec of|is not a \w+ command"
 )
 
 
 def _list_unfound(text: str) -> list[str]:
     """List the programs that an output reports as not found."""
-    return [next(filter(None, found.groups()), "") for found in _NOT_FOUND.finditer(text)]
+    text = re.sub(r"'([\w-]+)' is not a (\w+) command.*", r"\2-\1: command not found", text)  # `git send-email`
+    return [next(filter(None, found.groups()), "") for found in re.finditer(_NOT_FOUND, text)]
 
 
 def _find_missing_command(exit_status: int | None, command: str, text: str, base: ProjectFacts) -> Missing | None:
@@ -352,43 +321,36 @@ def _find_missing_command(exit_status: int | None, command: str, text: str, base
         return None
     first = next((part[0].text for part in split_commands(command)), "")
     names = _list_unfound(text) or ([first] if exit_status in NOT_STARTED and not text.strip() else [])
-    for name in reversed(names):
+    for name in filter(None, reversed(names)):
         # A bare word means a program found through PATH, even if a project file has that name (`dune`).
-        written = re.search(r"[./]", name) and name.removeprefix("./") in base.paths
-        installed = name.startswith("/") or is_made_folder(parent_folder(name))
-        own = written or ("/" in name and not installed)
-        if name and not own:
-            # Find the language whose package manager installs the program, by its own list or by a manifest.
-            program = last_segment(name)
-            known = (language.name for language in LANGUAGES if program in language.programs - {*language.interpreters})
-            named = (
-                (where, each.name) for each in LANGUAGES if (where := each.find_declaration(program, base.manifests))
-            )
-            why, language = next(named, ("", ""))
-            # What a manifest names comes from the project's set-up, unless it is a program for the whole machine.
-            why = "" if any(program in each.provided for each in LANGUAGES) or "/" in name else why
-            return Missing("command", name, why, language if why else next(known, "") or language)
+        if "/" in name and not (name.startswith("/") or is_made_folder(parent_folder(name))):
+            continue
+        if re.search(r"[./]", name) and name.removeprefix("./") in base.paths:
+            continue
+        # Find the language whose package manager installs the program, by a manifest or by its own list.
+        program, shared = last_segment(name), [p for each in LANGUAGES for p in each.provided]
+        named = [(where, one.name) for one in LANGUAGES if (where := one.find_declaration(program, base.manifests))]
+        known = [("", one.name) for one in LANGUAGES if program in one.programs - {*one.interpreters}]
+        # What a manifest names comes from the project's set-up, unless it is a program for the whole machine.
+        if program in shared or "/" in name:
+            named = [*known, *(("", language) for _, language in named)]
+        return Missing("command", name, *next(iter([*named, *known]), ()))
     return None
 
 
-# ── hosts, services, permissions ────────────────────────────────────────────────────────────────────────────────────
-
-_UNRESOLVED = re.compile(
+_UNREACHABLE = (
     r"(?:Failed to resolve '|[Cc]ould ?n[o']t resolve host:? '?|getaddrinfo (?:ENOTFOUND|EAI_AGAIN) |dial tcp: lookup "
     r"|failed to lookup address information.*?//|[Uu]nknown ?[Hh]ost(?:Exception)?:? |unable to resolve host address '"
     r"|Name or service not known.*?|Temporary failure (?:in name resolution|resolving) .*?'?)"
-    r"(?!localhost)([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)"
+    r"(?!localhost)([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)|Temporary failure in name resolution|\[Errno -[235]\]|gaierror"
+    r"|Network is unreachable|ENETUNREACH|EAI_AGAIN|nodename nor servname|no such host"
 )
-_UNREACHABLE = re.compile(
-    r"Temporary failure in name resolution|\[Errno -[235]\]|gaierror|Network is unreachable|ENETUNREACH|EAI_AGAIN"
-    r"|nodename nor servname|no such host"
+_REFUSED = (
+    r"(?i)Connection refused|econnrefused|(?:could not|can't) connect to .*server"
+    r"|connect[^\n]{0,80}(?:Permission denied|EACCES|EPERM|Operation not permitted)"
 )
-_REFUSED = re.compile(
-    r"Connection refused|(?i:econnrefused)|(?:could not|Can't) connect to .*server"
-    r"|(?i:connect)[^\n]{0,80}(?:Permission denied|EACCES|EPERM|Operation not permitted)"
-)
-_ADDRESS = re.compile(r"""(?:127\.0\.0\.1|localhost|::1)["')]*[:, ]+(?:port[ =:]+)?(\d{2,5})|port[ =]+(\d{2,5})""")
-_DENIED = re.compile(
+_ADDRESS = r"""(?:127\.0\.0\.1|localhost|::1)["')]*[:, ]+(?:port[ =:]+)?(\d{2,5})|port[ =]+(\d{2,5})"""
+_DENIED = (
     r"(?:PermissionError: \[Errno \d+\] [\w ]+|EACCES: [\w ]+, \w+|EROFS: [\w -]+, \w+|[Pp]ermission denied @ \w+ -|"
     r"Read-only file system)[ :]+['\"]?(/[^\s'\":]+)|['\"‘ ](/[^\s'\"’:]+)['\"’]?: Read-only file system"
 )
@@ -398,17 +360,13 @@ def _find_elsewhere(said: str) -> Missing | None:
     """Find a host, service, terminal or path that is not available here, or that commands may not use."""
     if re.search(r"(?i)(?:standard input|stdin|input device) is not a (?:tty|terminal)", said):
         return Missing("terminal", "")
-    if found := _UNRESOLVED.search(said):
-        return Missing("network", found[1])
-    if found := re.search(r".*[Cc]annot connect to the \w+ daemon.*", said):
-        return Missing("start", found[0].strip())
-    if found := _REFUSED.search(said):
+    hosts = [found[1] for found in re.finditer(_UNREACHABLE, said)]
+    if hosts and (any(hosts) or not re.search(_REFUSED, said)):
+        return Missing("network", next(filter(None, hosts), "another host"))
+    if found := re.search(_REFUSED, said):
         near = said[max(0, found.start() - 300) : found.end() + 300]
-        address = _ADDRESS.search(near) or _ADDRESS.search(said)
-        port = next((group for group in address.groups() if group), "") if address else ""
-        return Missing("service", f"localhost:{port}" if port else "localhost")
-    if _UNREACHABLE.search(said):
-        return Missing("network", "another host")
-    found = _DENIED.search(said)
-    path = next(filter(None, found.groups())) if found else ""
+        address = re.search(_ADDRESS, near) or re.search(_ADDRESS, said)
+        return Missing("service", f"localhost:{address[1] or address[2]}" if address else "localhost")
+    found = re.search(_DENIED, said)
+    path = found[1] or found[2] if found else ""
     return Missing("permission", path) if path and "/.bough/" not in path else None

@@ -8,7 +8,6 @@ nothing about another.
 
 import posixpath
 import re
-import shlex
 from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 
@@ -19,27 +18,25 @@ from bough.core.shell_syntax import find_folder, find_scripts, split_commands
 from bough.core.verdict.languages.c import MAKE_INPUTS
 from bough.core.verdict.paths import find_stem, find_suffix, last_segment, list_parents, parent_folder
 from bough.core.verdict.project_files import ProjectFiles, run_in_folder
-from bough.core.verdict.registry import LANGUAGES, MANIFESTS, RUNNERS, find_language, find_runner, recognise
+from bough.core.verdict.registry import LANGUAGES, MANIFESTS, RUNNERS, find_runner, recognise
 from bough.core.verdict.runner import ProjectCommand, find_commands
-from bough.core.verdict.stated_commands import StatedCommand, is_ci, is_harmless, list_commands
+from bough.core.verdict.stated_commands import is_ci, is_harmless, list_commands
 
 _IN_FOLDER = r"\s(?:-C|--test-dir|--build)[ =](?!/)([\w./-]+)"
 """Pattern for the build folder that a command needs; such a folder exists only after a build."""
-_MOST_PLACES = 100
-"""The maximum number of folders below the person's that are searched for projects."""
-MOST_PROJECTS = 12
-_DEEPEST = 4
-"""The maximum number of a manifest's scripts that are followed when one runs the other."""
-MOST_CANDIDATES, MOST_STATED = 8, 4
-"""The maximum number of candidates, and of those from CI and task files, which run one suite in many ways."""
+_MOST_PLACES, _MOST_PROJECTS, _MOST_CANDIDATES, _MOST_STATED, _DEEPEST = 100, 12, 8, 4, 4
+"""The maximum numbers of folders that are searched for projects, of projects in them, of candidates, of those from CI
+and task files (which run one suite in many ways), and of a manifest's scripts that run each other."""
 _STARTS = (path for runner in RUNNERS for path, text, _ in runner.starts if text)
 _SHOWS = "|".join((MAKE_INPUTS, r"autogen\.sh|bootstrap(?:\.sh)?", *_STARTS))
 _PROGRAMS = frozenset(name for language in LANGUAGES for name in language.programs)
 _INSTALLS = re.compile("|".join(language.installs for language in LANGUAGES if language.installs))
-_OWN_SETUP = r"\bbundle exec |(?<![\w./-])(?:\./)?vendor/bin/"
-"""Pattern for what makes a command need the project's own set-up, which installs programs."""
+_OWN_SETUP = r"\bbundle exec |\bxvfb-run (?:-\S+ )*|(?<![\w./-])(?:\./)?vendor/bin/"
+"""Pattern for what makes a command need the project's own set-up, or that of its CI, which installs programs."""
 _COVERAGE = r" (?:-lluacov|--coverage(?:-[\w-]+)?(?:=\S+)?)(?= |$)"
 """Pattern for arguments that measure coverage, which tests nothing."""
+_NO_SELECTION = r"(?:\s*-\S+(?:\s+(?:'[^'/]*'|\"[^\"/]*\"|[^\s/'\"-][^\s/'\"]*))?)*\s*"
+"""Pattern for options, each with its value, that name no file or folder."""
 _TESTY = r"(?i)(?:^|[-_.])(?:run|self)?[-_]?(?:unit)?tests?(?:$|[-_.\d])"
 _TARGET = r"(?:(?:unit|quick|fast)[-_:]?)?tests?(?:[-_:](?:unit|all|ci|run|only|py\d*))?|specs?|verify|ert-run-tests.*"
 """Pattern for names of targets and scripts that run tests."""
@@ -64,8 +61,7 @@ def list_project_checks(look: ProjectFiles, start: str = "", goal: str = "") -> 
     projects = [way for way in ways if any(f"{way}/{name}" in look.files for name in MANIFESTS)]
     for here in (*projects, ""):
         if checks := _list_checks_in(look.inside(here)):
-            where = f", in {here}/" if here else ""
-            return [Check(run_in_folder(here, check.command), f"{check.why}{where}", check.runner) for check in checks]
+            return [_move(check, here) for check in checks]
     # If `start` is in a project without tests, do not use the tests of projects elsewhere.
     below = _list_checks_below(look, start) or (_list_checks_below(look, "") if start and not projects else [])
     meant = [place for place, _ in below if _is_meant(place, goal)] if len(below) > 1 else []
@@ -73,6 +69,11 @@ def list_project_checks(look: ProjectFiles, start: str = "", goal: str = "") -> 
         said = f"; the goal names it, and {len(below) - 1} others here are not checked (--dir, --check CMD)"
         return [replace(check, why=f"{check.why}{said}") for check in list_project_checks(look, meant[0])]
     return [_join_checks(below)] if below else []
+
+
+def _move(check: Check, place: str) -> Check:
+    why = f"{check.why}, in {place}/" if place else check.why
+    return replace(check, command=run_in_folder(place, check.command), why=why)
 
 
 def _is_meant(place: str, goal: str) -> bool:
@@ -87,17 +88,15 @@ def _list_checks_below(look: ProjectFiles, start: str) -> list[tuple[str, Check]
     names = sorted(
         {parent_folder(path) for path in inner if path.count("/") in (1, 2) and last_segment(path) in MANIFESTS}
     )
-    known = {*names}
-    tops = [name for name in names if parent_folder(name) not in known][:_MOST_PLACES]
+    tops = [name for name in names if parent_folder(name) not in names][:_MOST_PLACES]
     prefix = f"{start}/" if start else ""
     every = ((prefix + name, check) for name in tops for check in _list_checks_in(inner.inside(name))[:1])
-    return list(islice(every, MOST_PROJECTS))
+    return list(islice(every, _MOST_PROJECTS))
 
 
 def _join_checks(found: Sequence[tuple[str, Check]]) -> Check:
     if len(found) == 1:
-        [(place, check)] = found
-        return Check(run_in_folder(place, check.command), f"{check.why}, in {place}/", check.runner)
+        return _move(found[0][1], found[0][0])
     command = " && ".join(f"({run_in_folder(place, check.command)})" for place, check in found)
     places = ", ".join(f"{place}/" for place, _ in found)
     said = "name one of them in the goal, or start in it (--dir), to check only that"
@@ -107,36 +106,32 @@ def _join_checks(found: Sequence[tuple[str, Check]]) -> Check:
 def _list_checks_in(look: ProjectFiles) -> list[Check]:
     """List the candidates of the project in this very folder; their commands run in this folder."""
     known = [hit for runner in RUNNERS for hit in runner.projects(look)]
-    stated = [Check(found.command, f"{found.path} runs it") for found in _list_stated(look, known)][:MOST_STATED]
+    stated = [Check(found.command, f"{found.why} runs it") for found in _list_stated(look, known)][:_MOST_STATED]
     places = {folder: check for check in reversed(stated) if (folder := find_folder(check.command))}
     joined = " && ".join(f"({check.command})" for check in reversed(places.values())) if len(places) > 1 else ""
     if joined and not known:
         stated.insert(0, Check(joined, f"{stated[0].why}, like the rest"))
-    found = [*stated, *(Check(hit.command, hit.why) for hit in known)]
-    found = [replace(check, command=re.sub(_COVERAGE, "", check.command)) for check in found]
-    # Also try the system's program, in case the project's own set-up did not run.
-    found += [replace(check, command=re.sub(_OWN_SETUP, "", check.command)) for check in found]
-    first = {check.command: check for check in reversed(found)}
-    unique = [first[command] for command in dict.fromkeys(check.command for check in found)][:MOST_CANDIDATES]
+    unique: dict[str, str] = {}
+    for needless in ("", _OWN_SETUP):  # The second time by the system's program.
+        for one in (*stated, *(Check(hit.command, hit.why) for hit in known)):
+            unique.setdefault(re.sub(needless, "", re.sub(_COVERAGE, "", one.command)), one.why)
+    listed = [*unique.items()][:_MOST_CANDIDATES]
     # Tests may need the product that another command builds.
     build = next((hit.command for language in LANGUAGES for hit in find_commands(language.builds, look)), "")
-    unique += [
-        replace(check, command=f"{build} && {check.command}")
-        for check in unique[:1]
-        if build and "&&" not in check.command
-    ]
+    listed += [(f"{build} && {command}", why) for command, why in listed[:1] if build and "&&" not in command]
     # A joined command runs several checks in sequence. No single runner's report covers them all: give it no runner.
-    runners = ("" if check.command == joined else find_runner_behind(check.command, look) for check in unique)
-    return [replace(check, runner=runner) for check, runner in zip(unique, runners, strict=True)]
+    return [
+        Check(command, why, "" if command == joined else find_runner_behind(command, look)) for command, why in listed
+    ]
 
 
-def _list_stated(look: ProjectFiles, known: Sequence[ProjectCommand]) -> Iterator[StatedCommand]:
+def _list_stated(look: ProjectFiles, known: Sequence[ProjectCommand]) -> Iterator[ProjectCommand]:
     """List the test commands that the project's own files state. If bough would use the same runner anyway, return
     bough's command with the file's arguments, or without them if the files run parts of the tests separately."""
     whole = {find_runner_behind(hit.command, look): hit.command for hit in known}
     targets = frozenset(name for runner in RUNNERS for name in runner.find_targets(look)[1])
     parts: dict[str, set[str]] = {}
-    found: list[tuple[StatedCommand, str, str | None]] = []
+    found: list[tuple[ProjectCommand, str, str | None]] = []
     for one in list_commands(look):
         command, name = one.command, recognise(one.command)
         runner = find_runner(name)
@@ -144,7 +139,7 @@ def _list_stated(look: ProjectFiles, known: Sequence[ProjectCommand]) -> Iterato
             not is_harmless(command)
             or not all(map(look.has_folder, (find_folder(command), *re.findall(_IN_FOLDER, command))))
             or any(_INSTALLS.match(" ".join(word.text for word in part)) for part in split_commands(command)[-1:])
-            or (runner.wraps if runner else not _runs_tests(command, one.path, look, targets))
+            or (runner.wraps if runner else not _runs_tests(command, one.why, look, targets))
         ):
             continue
         rest = runner.strip_reporting(command) if runner else None
@@ -156,7 +151,9 @@ def _list_stated(look: ProjectFiles, known: Sequence[ProjectCommand]) -> Iterato
         elif len(parts[name]) > 1:
             yield one._replace(command=whole[name])
         else:
-            yield one._replace(command=f"{whole[name]} {rest}".strip() if _selects_nothing(rest) else one.command)
+            yield one._replace(
+                command=f"{whole[name]} {rest}".strip() if re.fullmatch(_NO_SELECTION, rest) else one.command
+            )
 
 
 def _runs_tests(command: str, path: str, look: ProjectFiles, targets: Collection[str]) -> bool:
@@ -180,23 +177,9 @@ def _runs_tests(command: str, path: str, look: ProjectFiles, targets: Collection
     return by_name and (program in _PROGRAMS or is_ci(path))
 
 
-def _selects_nothing(rest: str) -> bool:
-    try:
-        words = shlex.split(rest)
-    except ValueError:
-        return False
-    return all(
-        word.startswith("-") or (at and words[at - 1].startswith("-") and "/" not in word)
-        for at, word in enumerate(words)
-    )
-
-
 def find_file_check(path: str, look: ProjectFiles) -> Check | None:
-    """Make the check that runs the tests of one file; None if bough has no runner for its language.
-
-    The file need not exist yet, since a step may name a test that is still to be written. In pytest's notation a single
-    test may follow the path (`::test`).
-    """
+    """Make the check that runs the tests of one file; None if bough has no runner for its language. A step may name a
+    file that is still to be written, and in pytest's notation a single test may follow the path (`::test`)."""
     file, _, test = path.partition("::")
     suffix = f".{find_suffix(file)}"
     for runner in RUNNERS:
@@ -208,12 +191,6 @@ def find_file_check(path: str, look: ProjectFiles) -> Check | None:
         if made is not None:
             return Check(run_in_folder(home, made), file, recognise(made))
     return None
-
-
-def rank_suffix(path: str) -> int:
-    """Return the rank of a file's suffix in `RUNNABLE` (one rank for each language); -1 if the file cannot run."""
-    ranks = (f".{suffix}" for suffix in (find_suffix(path), *find_language(path).suffixes))
-    return min((RUNNABLE.index(suffix) for suffix in ranks if suffix in RUNNABLE), default=-1)
 
 
 def find_runner_behind(command: str, look: ProjectFiles) -> str:

@@ -16,10 +16,8 @@ class ProjectFiles:
     def __init__(self, files: Collection[str], read: Read, folder: str = "") -> None:
         prefix = f"{folder}/" if folder else ""
         below = (path.removeprefix(prefix) for path in files if path.startswith(prefix))
-        own = [path for path in below if path and not is_made_folder(parent_folder(path))]
-        self.folder = folder
-        """The folder's path relative to the workspace; empty for the workspace itself."""
-        self.files = frozenset(own)
+        self.folder = folder  # Relative to the workspace.
+        self.files = frozenset(path for path in below if path and not is_made_folder(parent_folder(path)))
         # Sorting by name and then by depth (stable) is much faster than one sort by pairs.
         self._in_order = sorted(sorted(self.files), key=lambda path: path.count("/"))
         self._all = files
@@ -54,10 +52,8 @@ class ProjectFiles:
 
     def home(self, path: str, *manifests: str) -> str:
         """Find the nearest folder above a file that holds one of the manifests; empty means the top, or no folder."""
-        for name in list_parents(path):
-            if any((f"{name}/{each}" if name else each) in self.files for each in manifests):
-                return name
-        return ""
+        every = ((name, f"{name}/" if name else "") for name in list_parents(path))
+        return next((name for name, inside in every if any(inside + each in self.files for each in manifests)), "")
 
     def has_in_workspace(self, listed: str, readable: str) -> bool:
         """Whether the workspace lists the file `listed`, or `readable` can be read, although it may not be listed."""

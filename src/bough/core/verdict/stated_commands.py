@@ -9,14 +9,13 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import islice, takewhile
-from typing import NamedTuple
 
 from bough.core.shell_syntax import split_commands
 from bough.core.verdict.language import Language
 from bough.core.verdict.paths import find_suffix
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.registry import LANGUAGES
-from bough.core.verdict.texts import measure_indent
+from bough.core.verdict.runner import ProjectCommand
 
 _CI = (
     r"\.(?!pre-commit)[\w.-]+(?:/(?!\w+_TEMPLATE)[\w.-]+){0,3}\.ya?ml|(?:[^/]*[-_.])?(?:ci|pipelines?|appveyor)\b[^/]*\.ya?ml"
@@ -46,13 +45,6 @@ _UNSET = r"\$\{?(?!(?:PWD|HOME|PATH|PYTHONPATH|SHELL|TMPDIR)\b)([A-Za-z_]\w*)"
 """Pattern for variables that only a CI service or another line of the file sets."""
 
 
-class StatedCommand(NamedTuple):
-    """A command in a file of the project."""
-
-    command: str
-    path: str
-
-
 def is_ci(path: str) -> bool:
     return re.fullmatch(_CI, path) is not None
 
@@ -71,37 +63,32 @@ def is_harmless(command: str) -> bool:
 
 
 def list_setups(language: Language, look: ProjectFiles) -> Iterator[tuple[str, str]]:
-    """List the commands that may install a project's packages for this language, each with the file that shows it:
-    those of CI first, then those that lock files imply."""
+    """List the commands that may install a project's packages, and their files: CI's, then those of lock files."""
     for found in list_commands(look):
         shown = language.installs and re.match(rf"(?:{language.installs})", found.command)
         tools = re.search(r"\s(?:-g|--global|--user)\b", found.command)  # Tools for the whole machine.
-        if shown and not tools and is_harmless(found.command) and is_ci(found.path):
-            yield found.command, found.path
+        if shown and not tools and is_harmless(found.command) and is_ci(found.why):
+            yield found.command, found.why
     for pattern, command in language.setups:
         if named := next((path for path in look.near if re.fullmatch(pattern, path)), ""):
             yield command.replace("{file}", named), named
 
 
-def list_commands(look: ProjectFiles) -> Iterator[StatedCommand]:
-    """List the commands of CI, then those of task files."""
+def list_commands(look: ProjectFiles) -> Iterator[ProjectCommand]:
+    """List the commands of CI, then those of task files, each with its file."""
     return islice(_list_all(look), _MOST_COMMANDS)
 
 
-def _list_all(look: ProjectFiles) -> Iterator[StatedCommand]:
+def _list_all(look: ProjectFiles) -> Iterator[ProjectCommand]:
     for pattern in (_CI, _TASK_FILES):
         named = [path for path in look if path.count("/") < 4 and pattern and re.fullmatch(pattern, path)]
-        # Read files named after tests first (others are for documents or releases), and GitHub workflows before files
-        # of other services, which may be leftovers.
+        # Files named after tests first (others are for releases); those of services other than GitHub may be leftovers.
         for path in sorted(named, key=lambda path: ("test" not in path.lower(), "workflows" not in path))[:_MOST_FILES]:
-            lines = _split_lines(look.text(path))
+            lines = look.text(path)[: _MOST_LINES * _LONGEST].splitlines()[:_MOST_LINES]
+            lines = [line for line in lines if len(line) <= _LONGEST]
             yaml = pattern is _CI and find_suffix(path) in ("yml", "yaml")
             for block in _list_blocks(lines) if yaml else [lines]:
-                yield from (StatedCommand(command, path) for command in _list_lines(block))
-
-
-def _split_lines(text: str) -> list[str]:
-    return [line for line in text[: _MOST_LINES * _LONGEST].splitlines()[:_MOST_LINES] if len(line) <= _LONGEST]
+                yield from (ProjectCommand(command, path) for command in _list_lines(block))
 
 
 def _list_blocks(lines: Sequence[str]) -> Iterator[list[str]]:
@@ -109,18 +96,12 @@ def _list_blocks(lines: Sequence[str]) -> Iterator[list[str]]:
     for at, line in enumerate(lines):
         if (found := re.match(_RUNS, line)) is None:
             continue
-        column, rest = len(found["indent"]), found["rest"].strip()
-        inner = list(takewhile(partial(_is_inside, column), lines[at + 1 :]))
+        below, rest = rf"\s*$|\s{{{len(found['indent'])}}}(?:\s|- )", found["rest"].strip()
+        inner = list(takewhile(partial(re.match, below), lines[at + 1 :]))
         if rest[:1] in ("|", ">"):
             yield [" ".join(map(str.strip, inner))] if rest[0] == ">" else inner
         else:  # Keys below it have their own values.
             yield [rest] if rest else [line for line in inner if not re.match(r"\s*[\w-]+:(?:\s|$)", line)]
-
-
-def _is_inside(column: int, line: str) -> bool:
-    """Whether a line belongs to the key at this column."""
-    indent = measure_indent(line)
-    return not line.strip() or indent > column or (indent == column and line.lstrip().startswith("- "))
 
 
 def _list_lines(lines: Sequence[str]) -> Iterator[str]:

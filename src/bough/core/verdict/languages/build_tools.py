@@ -47,6 +47,7 @@ class BuildTool(Runner):
         (r"cabal\.project", "", "cabal test all"),
         (r"[^/]+\.cabal", r"(?m)^[Tt]est-[Ss]uite", "cabal test"),
         (r"[^/]+\.cabal", r"(?m)^[Tt]est-[Ss]uite", _CABAL),
+        (r"tst/testall\.g", "", "gap {file}"),
         (r"test/runtests\.jl", "", "julia --project -e 'using Pkg; Pkg.test()'"),
         (r"pubspec\.yaml", r"sdk: flutter", "flutter test"),
         (r"pubspec\.yaml", "", "dart test"),
@@ -126,7 +127,7 @@ _DEBIAN = dict(
     intltoolize=intltool gtkdocize=gtk-doc-tools pg_config=libpq-dev msgfmt=gettext xgettext=gettext mcs=mono-mcs
     gmcs=mono-mcs xbuild=mono-xbuild runghc=ghc runhaskell=ghc sml=smlnj ocamlfind=ocaml-findlib gsi=gambc
     glib-genmarshal=libglib2.0-dev-bin lazbuild=lcl-utils xsltproc erlc=erlang-dev escript=erlang-base
-    gdc ldc2=ldc fpc vapigen=valac iverilog gforth prove6=raku
+    gdc git-send-email=git-email ldc2=ldc fpc vapigen=valac iverilog gforth prove6=raku
     """.split()  # noqa: SIM905
 )
 """Names of Debian packages by a program that each contains."""

@@ -26,7 +26,10 @@ class Gradle(Runner):
 
 class Ant(Runner):
     name = "ant"
-    starts = ((r"build\.xml", r"<target\s[^>]*\bname=\"test\"", "ant test"),)
+    starts = tuple(
+        (r"build\.xml", rf"<target\s[^>]*\bname=\"{target}\"", f"ant {target}")
+        for target in ("test", "check", "junit", "tests")
+    )
     closes = (
         r"\[junit\] Tests run: (?P<total>\d{1,9}), Failures: (?P<failed>\d{1,9}), Errors: (?P<failed2>\d{1,9})"
         r"(?:, Skipped: (?P<skipped>\d{1,9}))?, Time elapsed: .*"

@@ -17,6 +17,10 @@ _INCLUDE = r"[-s]?include\s+(.+)"
 _DEEPEST = 4
 _INSTALL = r"(?:\$[({]\w+[)}]|[\w.-]+)(?: -\S+)* (?:install|ci|restore|sync)(?:\s|$)"
 """Pattern for a command that installs packages."""
+_OF_BSD = r"(?m)^\.[ \t]*(?:include|if|for)\b"
+"""Pattern for lines that only BSD's make understands."""
+_FORWARDS = r"(?m)^(?:%|\.DEFAULT)[ \t]*:(?![^\n]*%)[^\n]*\n(?:\t+@?\$[({]MAKE[)}] -C (\w+) \$@)?"
+"""Pattern for a rule for every target, which may be carried out in another folder."""
 
 
 class Make(Runner):
@@ -33,12 +37,18 @@ class Make(Runner):
 
     def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
         name, known = self.find_targets(look)
+        text = look.text(name)
+        make = "bmake" if re.search(_OF_BSD, text) else "make"
         usual = [target for target in ("test", "check", "tests") if target in known]
+        if not usual and (found := re.search(_FORWARDS, text)):
+            below = f" -C {found[1]}" if found[1] else ""
+            yield ProjectCommand(f"{make}{below} test", f"{name} forwards every target")
         others = sorted(
             target for target in known if re.fullmatch(r"(?:run|unit|all|self)[-_]?tests?|tests?[-_]all", target)
         )
         for target in (*usual, *others):
-            yield ProjectCommand(_leave_out_installing(look.text(name), target), f"the target {target} of {name}")
+            command = re.sub(r"^make\b", make, _leave_out_installing(text, target))
+            yield ProjectCommand(command, f"the target {target} of {name}")
         inner = next((path for path in look.near if re.fullmatch(rf"tests?/(?:{'|'.join(NAMES)})", path)), "")
         if inner and not usual:
             folder, own = parent_folder(inner), frozenset(_list_targets(look, inner, 0))
@@ -75,9 +85,10 @@ def _list_targets(look: ProjectFiles, path: str, depth: int) -> Iterator[str]:
             continue
         include = re.fullmatch(_INCLUDE, line.strip())
         if include and depth < _DEEPEST:
-            for name in include[1].split():
-                other = posixpath.normpath(name)
-                if other in look.files:
+            for name in (one for one in include[1].split() if not re.fullmatch(r"\$[({].*", one) or "/" in one):
+                # A variable in the name may stand for anything: `include $(folder)/Makefile.sub`.
+                fits = re.sub(r"\\\$\\[({]\w+\\[)}]", "[^/]*", re.escape(posixpath.normpath(name)))
+                for other in (each for each in look.near if each != path and re.fullmatch(fits, each)):
                     yield from _list_targets(look, other, depth + 1)
         elif not line.startswith("\t"):
             yield from _parse_targets(line)

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from bough.core.acceptance.verdict import Case
 from bough.core.verdict.language import AT_LOAD, Language
+from bough.core.verdict.paths import parent_folder
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.runner import ProjectCommand, Runner, strip_file
 
@@ -41,7 +42,9 @@ class PhpUnit(Runner):
         named = rf"({below}tests?)/(?:.*/)?(?:\w+Test\.php|[^/]+\.phpt)"
         tests = next(filter(None, (re.fullmatch(named, path) for path in look)), None)
         if tests is not None and not any("make" in hit.command for hit in found):
-            yield ProjectCommand(f"{program} {quote(tests[1])}", f"there is a {tests[0]}")
+            inside = parent_folder(tests[1])  # PEAR's layout: it is installed from this folder.
+            paths = f" --include-path {quote(inside)}" * bool(inside)
+            yield ProjectCommand(f"{program}{paths} {quote(tests[1])}", f"there is a {tests[0]}")
 
     def narrow(self, command: str, ids: Sequence[str]) -> str | None:
         # `Acme.BufferTest > testInsert with data set "x"` becomes `Acme\BufferTest::testInsert`.

@@ -35,7 +35,6 @@ if __name__ == '__main__':
 class Python(Language):
     name = "python"
     suffixes = ("py", "pyi")
-    declares = True
     case_path = "cases/{name}.py"
     case_command = "{interpreter} {file}"
     case_end = "__import__('os').write(1, b'{mark}')"
