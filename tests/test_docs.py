@@ -1,16 +1,20 @@
 """What the documents say is tried out: examples run, links lead somewhere, tables name what there is."""
 
+import ast
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 
 from bough.app.config import SECTIONS, Config
 from bough.core.events import KINDS
 from bough.core.rules import Rules
+from bough.interfaces.cli.entry import bough as bough_command
 from bough.testing import ScriptedModel, call
 from tests.shipped import AGENT_ONLY
 
@@ -136,3 +140,52 @@ def test_every_event_is_documented() -> None:
 def test_the_references_are_what_the_code_says() -> None:
     done = subprocess.run([sys.executable, str(TOP / "scripts/reference"), "--check"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def list_command_lines(text: str) -> Iterator[str]:
+    """What a page says to type: lines of its blocks, and code in its prose, that begin with `bough`."""
+    for block in re.findall(r"(?ms)^ *```\w*\n(.*?)^ *```", text):
+        for part in re.split(r"\n|&& |; |\| ", block):
+            yield re.sub(r"^\s*(\$ |until )?", "", part)
+    yield from (" ".join(code.split()) for code in re.findall(r"`([^`]+)`", re.sub(r"(?ms)^ *```.*?^ *```", "", text)))
+
+
+def explain_unknown(line: str) -> str:
+    """What of a command line bough does not know; empty: nothing."""
+    words = shlex.split(re.sub(r"\s{2,}#.*", "", line).replace("…", "x"), comments=True)[1:]
+    command: click.Command | None = bough_command
+    while isinstance(command, click.Group) and words and not words[0].startswith("-"):
+        command = command.get_command(click.Context(command), words.pop(0))
+    if command is None:
+        return f"{line}: no such command"
+    known = {"--help", "--version", *(name for each in command.params for name in (*each.opts, *each.secondary_opts))}
+    return "".join(f"{line}: no {word}" for word in words if word[:2] == "--" and word.split("=")[0] not in known)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(TOP).as_posix())
+def test_commands_and_options_of_a_page_exist(page: Path) -> None:
+    typed = [line for line in list_command_lines(page.read_text()) if line.startswith("bough ")]
+    ignored = "bough (works|itself|COMMAND) "  # The reference also has sentences in its blocks.
+    assert [wrong for line in typed if not re.match(ignored, line) and (wrong := explain_unknown(line))] == []
+
+
+def test_an_unknown_option_is_found() -> None:
+    assert explain_unknown("bough run 'A goal' --chek x") == "bough run 'A goal' --chek x: no --chek"
+    assert explain_unknown("bough rum x") and not explain_unknown("bough backlog add x --needs y")
+
+
+def list_messages() -> Iterator[str]:
+    """Every text in the code, with `…` for what is filled in."""
+    for path in (TOP / "src/bough").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.JoinedStr):
+                yield "".join(str(each.value) if isinstance(each, ast.Constant) else "…" for each in node.values)
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield node.value
+
+
+def test_the_messages_of_the_faq_are_the_code_s() -> None:
+    asked = re.findall(r'\*\*"([^"]+)"', (TOP / "docs/guides/faq.md").read_text())
+    said = "\n".join(list_messages())
+    assert len(asked) > 4
+    assert [one for one in asked if one.rstrip("….").strip() not in said] == []
