@@ -48,7 +48,6 @@ from bough.core.verdict.project_files import run_in_folder
 from bough.core.verdict.registry import (
     has_refused,
     instrument,
-    make_readable,
     read_closing_lines,
     read_results,
 )
@@ -352,18 +351,17 @@ def _may_be_reused(done: asyncio.Task[CheckRun]) -> bool:
 
 
 def _read_run(check: Check, finished: CommandResult, text: str, path: Path, root: str) -> CheckRun:
-    shown = make_readable(text, check.runner)
     report = read_results(load_report(path), text, finished.exit_status, check.runner, root)
     known = Baseline(
         report,
         read_closing_lines(text, check.runner, root) is not None,
         finished.exit_status,
-        original_tests.hash_refutation(strip_root(shown, root)),
+        original_tests.hash_refutation(strip_root(text, root)),
         seconds=finished.seconds,
-        told=count_told(shown) if report.how == "exit status" else 0,
-        absent=finished.exit_status == 0 and report.how == "exit status" and does_nothing(shown),
+        told=count_told(text) if report.how == "exit status" else 0,
+        absent=finished.exit_status == 0 and report.how == "exit status" and does_nothing(text),
     )
-    return CheckRun(finished, shown, known)
+    return CheckRun(finished, text, known)
 
 
 def to_argv(command: str) -> list[str]:

@@ -92,14 +92,11 @@ def alter(texts: Mapping[str, str], how: How, reported: Collection[str] = ()) ->
         full = [path for path, text in texts.items() if text.strip() and (find_suffix(path) or known[path].name)]
         # An empty script succeeds, so files in languages without a record get a text that no language accepts.
         return {path: "" if known[path].name else _NONSENSE for path in full}
-    kept: set[str] = set()
-    for language in LANGUAGES:
-        kept.update(language.list_called_at_load([text for path, text in texts.items() if known[path] is language]))
     made = {}
     for path, text in texts.items():
         language = known[path]
         switch = language.switch.replace("{on}", "1" if how == "on" else "0")
-        places = [at for name, at in language.find_bodies(text) if name not in kept] if switch else []
+        places = [at for _, at in language.find_bodies(text)] if switch else []
         tests = language.find_inner_tests(text, path in reported)
         places = [at for at in places if not any(start <= at < end for start, end in tests)]
         if places:

@@ -7,7 +7,8 @@ that the library `defusedxml` would add. Elements that are no test case are drop
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from io import BytesIO
+from typing import TYPE_CHECKING
 
 from bough.core.acceptance.verdict import Case, CaseOutcome
 from bough.core.verdict.check_run import MOST_CASES, deduplicate, make_case
@@ -19,7 +20,6 @@ LARGEST = 64 * 1024 * 1024
 _DEEPEST = 50
 MOST_TEXT = 20_000
 """The maximum number of characters that are kept of one failure's text; `make_case` shortens the text further."""
-_MOST_MARKS, _AT_ONCE = 100, 65_536
 _MARKS: dict[str, CaseOutcome] = {"skipped": "skipped", "failure": "failed", "error": "error"}
 """Elements that give a case its outcome; the last one here counts, as an error says more than a failure."""
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
@@ -41,51 +41,42 @@ def read_junit(
     head = _HEAD.match(clean)
     if head is None:
         return None
-    from xml.etree.ElementTree import ParseError, XMLPullParser
+    from xml.etree.ElementTree import ParseError, iterparse
 
-    parser: Any = XMLPullParser(("start", "end"))
     cases: list[Case] = []
-    above: list[Element] = []
+    depth = 0
     try:
-        for at in range(head.end(), len(clean), _AT_ONCE):
-            parser.feed(clean[at : at + _AT_ONCE])
-            for event, element in parser.read_events():
-                if event == "start":
-                    above.append(element)
-                    if len(above) > _DEEPEST or len(cases) > MOST_CASES:
-                        return None
-                    continue
-                above.pop()
-                name, around = _name(element), above[-1] if above else None
-                if name == "testcase":
-                    cases.append(_build_case(element, root, identify or make_plain_id))
-                marks = around is not None and _name(around) == "testcase" and name in _MARKS
-                if around is not None and not (marks and len(around) <= _MOST_MARKS):
-                    around.remove(element)
-        parser.close()
+        for seen, (event, element) in enumerate(iterparse(BytesIO(clean[head.end() :].encode()), ("start", "end"))):
+            depth += 1 if event == "start" else -1
+            if depth > _DEEPEST or len(cases) > MOST_CASES or seen > 10 * MOST_CASES:
+                return None
+            name = element.tag.rpartition("}")[2]
+            if event == "end" and name == "testcase":
+                cases.append(_build_case(element, root, identify or make_plain_id))
+            if event == "end" and name not in _MARKS:
+                element.clear()
     except ParseError:
         return None
     return deduplicate(cases, unique)
 
 
-def _name(element: "Element") -> str:
-    return element.tag.rpartition("}")[2]
-
-
 def _build_case(case: "Element", root: str, identify: Identify) -> Case:
-    kinds = {_name(mark) for mark in case}
-    bad = [mark for mark in case if _name(mark) != "skipped"]
+    marks = [(mark.tag.rpartition("}")[2], mark) for mark in case]
+    kinds, bad = {name for name, _ in marks}, [mark for name, mark in marks if name in ("failure", "error")]
     outcome: CaseOutcome = "skipped" if case.get("status") in ("notrun", "disabled") else "passed"
     for kind, name in _MARKS.items():
         outcome = name if kind in kinds else outcome
-    if any(mark.get("type") == "todo" for mark in case if mark not in bad):
+    if any(name == "skipped" and mark.get("type") == "todo" for name, mark in marks):
         outcome = "skipped"
-    message = next(filter(None, (mark.get("message") or mark.get("type") for mark in bad)), "")
+    text = "".join(mark.text or "" for mark in bad)[:MOST_TEXT]
+    told = [line.strip() for line in text.split("\n") if line.strip() and case.get("name", "") not in line]
+    message = next(
+        filter(None, (*(mark.get("message") for mark in bad), *told, *(mark.get("type") for mark in bad))), ""
+    )
     try:
         seconds = float(case.get("time", "0").replace(",", ""))
     except ValueError:
         seconds = 0.0
-    text = "".join(mark.text or "" for mark in bad)[:MOST_TEXT]
     if message == "collection failure" and (told := re.findall(r"^E +(\S.*)", text, re.MULTILINE)):
         message = told[-1]
     file = case.get("file", "").replace("\\", "/").removeprefix("./")

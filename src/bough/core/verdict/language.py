@@ -41,13 +41,6 @@ DATA = _DOCUMENTS | frozenset(
 """Suffixes of data files."""
 
 
-AT_LOAD = (
-    r"^(?!(?:(?:export|default|async|local|public|abstract|final)\s+)*(?:function|class|def|sub|package|module)\b)"
-    r"[A-Za-z_$@%].*"
-)
-"""Lines that run when a file of an interpreted language is loaded: those that are not indented and define nothing."""
-
-
 class Missing(Struct, frozen=True):
     """A command, package, service or host that a check needs and does not find."""
 
@@ -163,9 +156,6 @@ class Language:
     """Programs that run the language's files by their path; the names have no version."""
     build_files: ClassVar[str] = ""
     """Pattern for names of files in this language that build the product and are not part of it."""
-    loads: ClassVar[str] = ""
-    """Pattern for lines that run when a file is loaded: the functions that they call must keep working."""
-
     case_path: ClassVar[str] = ""
     """Path of an examiner's program, with `{name}` for its name; if empty, the examiner writes shell scripts."""
     case_command: ClassVar[str] = ""
@@ -180,12 +170,6 @@ class Language:
         written = self.body and max(map(len, text.split("\n"))) <= _LONGEST_LINE
         for found in re.finditer(self.body, text, re.MULTILINE) if written else ():
             yield next(filter(None, found.groups()), ""), found.end()
-
-    def list_called_at_load(self, texts: Iterable[str]) -> set[str]:
-        """List the functions that run while files of the language are loaded."""
-        lines = (line for text in texts for line in re.findall(self.loads, text, re.MULTILINE)) if self.loads else ()
-        named = r"(?:(?<![\w$?!])(?=[\w$?!]+\()|@(?:\w+\.)*(?=\w+$))([\w$?!]+)"  # Called, or a decorator.
-        return {name for line in lines for name in re.findall(named, line)}
 
     def strip_comments(self, text: str) -> str:
         """Return the code of a file in a form that comments and layout do not change."""

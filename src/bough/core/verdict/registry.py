@@ -103,11 +103,6 @@ def is_placeholder(case: Case, runner: str) -> bool:
     return any(re.match(each.placeholder, said) for each in _list_fitting(runner) if each.placeholder)
 
 
-def make_readable(output: str, runner: str) -> str:
-    known = find_runner(runner)
-    return known.readable(output) if known else output
-
-
 # ── what a run reported ─────────────────────────────────────────────────────────────────────────────────────────────
 #
 # Everything read here was written by programs that run the agent's code. So no reader raises an error, whatever the

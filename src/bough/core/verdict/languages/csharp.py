@@ -1,10 +1,4 @@
-"""C#, F# and Visual Basic, with `dotnet test`. Added options make it name every test on standard output, project by
-project."""
-
-import re
-from collections.abc import Sequence
-from shlex import quote
-from typing import ClassVar
+"""C#, F# and Visual Basic, with `dotnet test`."""
 
 from bough.core.verdict.language import Language
 from bough.core.verdict.runner import Runner
@@ -13,11 +7,6 @@ from bough.core.verdict.runner import Runner
 class Dotnet(Runner):
     name = "dotnet"
     settings = r".*\.runsettings"
-    program = ("dotnet", "test")
-    report_arguments = "--logger 'console;verbosity=normal'"
-    ends_arguments = ("--",)
-    nameable = ""
-    reports_already = r"--logger\b.*console|\s-l\b"
     starts = (
         (r"[^/]+\.slnx?", r"\.[cfv][sb]proj\b", "dotnet test"),
         (r"(?:[^/]+/)?[^/]*[Tt]ests?\.[cfv][sb]proj", "", "dotnet test {file}"),
@@ -28,14 +17,6 @@ class Dotnet(Runner):
         r"|\nSkipped: (?P<skipped2>\d{1,9}))*"
     )
     in_parts = True
-    named = r"(?P<outcome>Passed|Failed|Skipped) (?P<test>[^:\s].*?)(?: \[[^\[\]]*\])?"
-    outcomes: ClassVar = {"Passed": "passed", "Skipped": "skipped"}
-    repeated = r"Error Message:|Stack Trace:|Total tests: .*|Test Run .*|\[xUnit\.net .*"
-
-    def narrow(self, command: str, ids: Sequence[str]) -> str | None:
-        # The arguments of a parametrised test (a theory) are not part of its full name.
-        names = sorted({re.sub(r"\(.*", "", one) for one in ids})
-        return self.append(command, f"--filter {quote('|'.join(f'FullyQualifiedName={one}' for one in names))}")
 
 
 class CSharp(Language):

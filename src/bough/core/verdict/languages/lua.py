@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from shlex import quote
 
-from bough.core.verdict.language import AT_LOAD, Language
+from bough.core.verdict.language import Language
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.runner import ProjectCommand, Runner
 
@@ -50,7 +50,6 @@ class Lua(Language):
     body = r"\bfunction\s+([\w.:]+)\s*\([^()]{0,999}\)|=\s*function\s*\([^()]{0,999}\)"
     switch = ' if 1 == {on} then error("broken on purpose") end '
     interpreters = ("lua",)
-    loads = AT_LOAD
 
     def find_top(self, module: str) -> str:
         top = super().find_top(module)

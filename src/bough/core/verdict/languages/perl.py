@@ -2,9 +2,8 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import ClassVar
 
-from bough.core.verdict.language import AT_LOAD, Language
+from bough.core.verdict.language import Language
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.runner import ClosingLine, ProjectCommand, Runner
 
@@ -19,11 +18,6 @@ class Prove(Runner):
         (r"Makefile\.PL", "", "perl Makefile.PL && make test"),
         (r"Build\.PL", "", "perl Build.PL && ./Build test"),
     )
-
-    named = r"(?P<test>\S+) \.{2,}(?: (?P<outcome>ok|skipped)(?:: .*| +\d+ ms)?)?"
-    outcomes: ClassVar = {"ok": "passed", "skipped": "skipped"}
-    repeated = r"Dubious, test returned .*|No subtests run|Failed \d+/\d+ subtests|All \d+ subtests passed"
-    said_before = True
     closes = r"Files=\d+, Tests=(?P<total>\d{1,9}), +[\d.]+ wallclock secs .*\nResult: (?:PASS|NOTESTS|(?P<least>FAIL))"
 
     def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
@@ -57,7 +51,6 @@ class Perl(Language):
     switch = 'die "broken on purpose" if 1 == {on};'
     interpreters = ("perl",)
     asserts = rf"is(?:_deeply|nt|a_ok)?|(?:un)?like|cmp_ok|{Language.asserts}"
-    loads = AT_LOAD
     runners = (Prove(),)
     manifests = ("Makefile.PL", "Build.PL", "cpanfile")
     programs = frozenset({"prove"})

@@ -4,10 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from shlex import quote
 
-from msgspec.structs import replace
-
-from bough.core.acceptance.verdict import Case
-from bough.core.verdict.language import AT_LOAD, Language
+from bough.core.verdict.language import Language
 from bough.core.verdict.paths import parent_folder
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.runner import ProjectCommand, Runner, strip_file
@@ -52,13 +49,6 @@ class PhpUnit(Runner):
         names = sorted({re.escape(name).replace(r"\.", ".") for name in plain})
         return self.append(command, f"--filter {quote('/(' + '|'.join(names) + ')( with data set .*)?$/')}")
 
-    def read(self, report: bytes, root: str = "") -> tuple[Case, ...] | None:
-        """Read the report. Its elements have no message attribute, so take the message from the text's second line."""
-        cases = super().read(report, root)
-        if cases is None:
-            return None
-        return tuple(replace(case, message=(case.trace.split("\n")[1:2] or [case.message])[0]) for case in cases)
-
 
 class Php(Language):
     name = "php"
@@ -84,4 +74,3 @@ class Php(Language):
     body = r"\bfunction\s+&?(\w+)\s*\([^{};]{0,999}\)\s*(?::\s*[\w?|\\]+\s*)?\{"
     switch = 'if (1 == {on}) throw new \\Exception("broken on purpose");'
     interpreters = ("php",)
-    loads = AT_LOAD

@@ -8,7 +8,7 @@ from typing import Any
 from bough.core.acceptance.verdict import Case, CaseOutcome
 from bough.core.verdict.check_run import make_case
 from bough.core.verdict.junit import MOST_TEXT
-from bough.core.verdict.language import AT_LOAD, Language
+from bough.core.verdict.language import Language
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.runner import ProjectCommand, Runner, read_json, strip_file
 
@@ -72,12 +72,6 @@ class Minitest(Runner):
         r"(?P<total>\d{1,9}) (?:runs|tests), \d+ assertions, (?P<failed>\d{1,9}) failures, (?P<failed2>\d{1,9}) errors"
         r"(?:, (?P<skipped>\d{1,9}) (?:skips|pendings))?.*"
     )
-    named = (
-        r"(?P<unit>(?:Failure|Error): )?(?P<test>(?(unit)\w.*?\([\w:]+\)|[A-Z][\w:]*#\S+?))"
-        r"(?(unit)(?:: (?P<said>.*))?|(?: \[\S+\])?:)(?P<outcome>)"
-    )
-    repeated = r"\d+\) (?:Failure|Error):|=+"
-    left_out = r"(?m)^ *\d+\) Skipped:\n.*$"
 
     def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
         tests = [path for path in look if re.fullmatch(r"test/(?:.*/)?(?:test_.*|.*_test)\.rb", path)]
@@ -107,7 +101,6 @@ class Ruby(Language):
     switch = '; raise "broken on purpose" if 1 == {on}'
     interpreters = ("ruby",)
     builds = ((r"Rakefile", r"ExtensionTask", "rake compile"),)
-    loads = AT_LOAD
     runners = (RSpec(), Minitest())
     manifests = ("Gemfile", "Rakefile")
     programs = frozenset({"rspec", "rake", "minitest", "cucumber", "bundle"})

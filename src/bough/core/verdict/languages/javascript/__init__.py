@@ -11,7 +11,7 @@ from types import MappingProxyType
 from urllib.parse import quote as url_quoted
 
 from bough.core.shell_syntax import Part, get_program_name
-from bough.core.verdict.language import AT_LOAD, Language
+from bough.core.verdict.language import Language
 from bough.core.verdict.languages.javascript.runners import (
     SUFFIXES,
     JavaScript,
@@ -155,7 +155,6 @@ class JavaScriptLanguage(Language):
     interpreters = ("node",)
     builds = ((r"package\.json", r'"build"\s*:', "npm run build"),)
     build_files = r"(?:[Gg]ulp|[Gg]runt|[Cc]ake|[Jj]ake)file\b.*"
-    loads = AT_LOAD
     comment = "//"
     rank = 1
     runners = (Npm(), Vitest(), Jest(), Mocha(), NodeTestRunner())

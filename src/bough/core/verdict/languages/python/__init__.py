@@ -5,8 +5,8 @@ import sys
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
-from bough.core.verdict.language import AT_LOAD, Language, Missing
-from bough.core.verdict.languages.python.interpreter import MANIFESTS, dump_code
+from bough.core.verdict.language import Language, Missing
+from bough.core.verdict.languages.python.interpreter import MANIFESTS
 from bough.core.verdict.languages.python.pytest import Nox, Pytest, Tox
 from bough.core.verdict.languages.python.unittest import Doctest, Unittest
 
@@ -50,7 +50,6 @@ class Python(Language):
         r"[ \t]*\n(?:[ \t]*(?:#.*)?\n)*\2(?=\S))?"
     )
     switch = 'assert 1 != {on}, "broken on purpose";'
-    loads = rf"{AT_LOAD}|^[ \t]+@.*"
     interpreters = ("python",)
     builds = ((r"setup\.py", r"\bExtension\b|ext_modules|cythonize", "python3 setup.py build_ext --inplace"),)
     own_modules = frozenset({*sys.stdlib_module_names, "pytest", "_pytest", "pluggy"} - {"test"})
@@ -94,7 +93,9 @@ class Python(Language):
         r"|(?:poetry|pdm|pipenv) install"
     )
 
-    strip_comments = staticmethod(dump_code)
+    def strip_comments(self, text: str) -> str:
+        """Leave out docstrings too: strings in three quotes that are statements of their own."""
+        return super().strip_comments(re.sub(r"(?m)^[ \t]*[rRuU]?(\"{3}|'{3})(?:\\.|[^\\])*?\1[ \t]*$", "", text))
 
     def complete_case(self, text: str) -> str:
         """Add calls of the program's test functions: without these calls it would always pass. Only pytest can call

@@ -1,6 +1,5 @@
 """What Python's test runners share: how they are started, and which files are tests."""
 
-import ast
 import re
 import shlex
 from fnmatch import fnmatchcase
@@ -8,7 +7,6 @@ from posixpath import join as join_paths
 from typing import ClassVar
 
 from bough.core.shell_syntax import Part, find_inner_line, find_programs, get_program_name, get_word, split_commands
-from bough.core.textual.python_source import parse_python
 from bough.core.verdict.paths import last_segment, list_parents, parent_folder
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.runner import Runner
@@ -113,25 +111,3 @@ def list_python_tests(look: ProjectFiles) -> list[str]:
     nested = {parent_folder(path) for path in look if last_segment(path) in MANIFESTS[:2]} - {""}
     named = (path for path in look if path.endswith(".py") and not nested.intersection(list_parents(path)))
     return [path for path in named if any(fnmatchcase(last_segment(path), glob) for glob in wanted)]
-
-
-def dump_code(text: str) -> str:
-    """Return the syntax tree without docstrings, as text; return the text itself if it is not Python."""
-    tree = parse_python(text)
-    try:
-        return ast.dump(_Bare().visit(tree)) if tree is not None else text
-    except RecursionError:
-        return text
-
-
-class _Bare(ast.NodeTransformer):
-    def generic_visit(self, node: ast.AST) -> ast.AST:
-        super().generic_visit(node)
-        body = getattr(node, "body", None)
-        if isinstance(body, list):
-            node.body = [each for each in body if not is_text(each)] or [ast.Pass()]  # type: ignore[attr-defined]
-        return node
-
-
-def is_text(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)

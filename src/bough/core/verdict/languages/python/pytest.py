@@ -7,7 +7,7 @@ from shlex import quote
 from typing import ClassVar
 
 from bough.core.acceptance.verdict import Case
-from bough.core.shell_syntax import Part, get_program_name, insert_arguments, split_commands
+from bough.core.shell_syntax import Part, get_program_name, insert_arguments
 from bough.core.verdict.junit import make_plain_id, read_junit
 from bough.core.verdict.languages.python.interpreter import (
     PythonRunner,
@@ -39,16 +39,6 @@ class Nox(Runner):
     wraps = True
     settings = r"noxfile\.py"
     starts = ((r"noxfile\.py", r"(?m)^def tests\(", "nox -s tests"), (r"noxfile\.py", "", "nox"))
-
-
-def hand_on_variable(command: str, env: Mapping[str, str], variable: str) -> dict[str, str]:
-    """Return the environment with the settings that make tox pass a variable on to the runner."""
-    made = dict(env)
-    runs_tox = any(get_program_name(part, at) == "tox" for part in split_commands(command) for at in range(len(part)))
-    if runs_tox and "TOX_OVERRIDE" not in env:
-        made["TOX_OVERRIDE"] = f"testenv.pass_env+={variable}"  # tox 4
-        made["TOX_TESTENV_PASSENV"] = join_options(env.get("TOX_TESTENV_PASSENV"), variable)  # tox 3
-    return made
 
 
 _STOPS_EARLY = r"\s(-[a-zA-Z]*x[a-zA-Z]*|--exitfirst|--maxfail\b.*)(\s|$)"
@@ -90,8 +80,7 @@ class Pytest(PythonRunner):
         return find_module_word(part, at, "pytest")
 
     def instrument(self, command: str, report: str, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
-        made = hand_on_variable(command, env, "PYTEST_ADDOPTS")
-        made["PYTEST_ADDOPTS"] = join_options(env.get("PYTEST_ADDOPTS"), _make_options(report, command))
+        made = {**env, "PYTEST_ADDOPTS": join_options(env.get("PYTEST_ADDOPTS"), _make_options(report, command))}
         # The command line comes after PYTEST_ADDOPTS and wins, so a `-x` in it can only be undone at its end.
         stops = self.place(command) and re.search(_STOPS_EARLY, command)
         return (self.append(command, "--maxfail=0") or command) if stops else command, made

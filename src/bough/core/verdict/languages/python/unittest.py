@@ -133,19 +133,11 @@ def _make_discovery(look: ProjectFiles, tests: Sequence[str]) -> str:
     if len(named) > 1:
         return ""
     pattern = "" if named == {"test*.py"} else f" -p {quote(named.pop())}"
-    folders = {parent_folder(path) for path in tests}
-    if all(_is_package(look, folder) for folder in folders):
-        return f"{find_interpreter(look)} -m unittest discover{pattern}"
-    tops = sorted({folder.partition("/")[0] for folder in folders})
-    for top in tops:
-        below = {folder[len(top) + 1 :] for folder in folders if folder.partition("/")[0] == top}
-        if not top or not all(_is_package(look.inside(top), folder) for folder in below):
-            return ""
-    return " && ".join(f"{find_interpreter(look)} -m unittest discover -s {quote(top)}{pattern}" for top in tops)
-
-
-def _is_package(look: ProjectFiles, folder: str) -> bool:
-    return all(not each or f"{each}/__init__.py" in look.files for each in (folder, *list_parents(folder)))
+    # A folder in a package is found from the folder that holds the package.
+    above = ((folder, *list_parents(folder)) for folder in {parent_folder(path) for path in tests})
+    starts = {next((one for one in each if f"{one}/__init__.py" not in look.files), "") for each in above}
+    command = f"{find_interpreter(look)} -m unittest discover"
+    return " && ".join(f"{command}{f' -s {quote(start)}' if start else ''}{pattern}" for start in sorted(starts))
 
 
 def _make_id(name: str, dotted: str) -> str:
