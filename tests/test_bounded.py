@@ -40,7 +40,7 @@ from bough.core.verdict.literals import make_other_literal
 from bough.core.verdict.missing import ProjectFacts, find_missing
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.references import behaves, expects, list_defined, loads, names_file
-from bough.core.verdict.registry import LANGUAGES, RUNNERS, has_refused, make_readable, read_results
+from bough.core.verdict.registry import LANGUAGES, RUNNERS, has_refused, read_results
 from bough.core.verdict.stated_commands import list_setups
 from bough.core.verdict.test_files import only_adds, restore_registration, restore_test_side
 from bough.core.verdict.texts import FileChange
@@ -104,7 +104,6 @@ def read_output(runner: str, text: str) -> None:
     report = read_results(text.encode(), text, 1, runner, "/root")
     if not runner:
         find_missing(1, "make test", text, report, ProjectFacts({"package.json": "{}"}, ["a.py", "test_a.py"]))
-    make_readable(text, runner)
     so_far = Progress()
     for line in text.split("\n"):
         so_far = count_progress(so_far, line)
@@ -115,7 +114,6 @@ def read_source(suffix: str, text: str) -> None:
     test, product = f"tests/test_a.{suffix}", f"a.{suffix}"
     language.strip_comments(text)
     language.find_inner_tests(text, True)
-    set(language.list_called_at_load([text]))
     alter({product: text}, "off")
     if language.name not in ("python", "javascript"):
         return  # What follows is one rule for every language.

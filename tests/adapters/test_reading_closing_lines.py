@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from bough.core.acceptance.verdict import Report
 from bough.core.verdict import registry
 from bough.core.verdict.check_run import Progress, count_progress
-from bough.core.verdict.registry import make_readable, read_closing_lines, read_results
+from bough.core.verdict.registry import read_closing_lines, read_results
 from bough.core.verdict.rulings import describe_failure
 from bough.core.verdict.runner import ClosingLine
 from tests.sampling import in_turn
@@ -161,14 +161,13 @@ def test_errors_are_failures() -> None:
 @given(st.text(), st.sampled_from(RUNNERS))
 def test_no_text_breaks_the_readers_of_lines(output: str, runner: str) -> None:
     read_closing_lines(output, runner, "/w")
-    make_readable(output, runner)
     count_progress(Progress(), output)
 
 
 FRAGMENTS = [
     "test a ... ok", "---- a stdout ----", "failures:", "=" * 70, "-" * 70, "FAIL: a (b.C)", "Ran 3 tests in 0.1s", "OK",
     "test_a (b.C.test_a) ... ", "ok", "--- FAIL: T (0.0s)", "FAIL\tp\t0.1s", "ok  \tp\t0.1s", "1..2", "ok 1", "not ok 2",
-    '{"Action":"run","Package":"p","Test":"T"}', '{"Action":"fail","Package":"p"}', '{"Action":"output","Output":"x"}',
+    "=== RUN   T", "?   \tp\t[no test files]",
     "3 passed in 0.1s", "Tests: 3 total", "# tests 3", "# pass 3", "thread 'x' panicked at a:1:2:", "   Doc-tests a",
     "     Running unittests src/lib.rs (target/debug/deps/a-0123456789abcdef)", "Result: PASS", "  3 passing (1ms)",
 ]  # fmt: skip

@@ -5,68 +5,65 @@ import pytest
 
 from bough.core.acceptance.verdict import Report
 from bough.core.verdict.check_run import Progress, count_progress
-from bough.core.verdict.registry import make_readable, read_results
+from bough.core.verdict.registry import read_results
 
-GO_JSON = """\
-{"Action":"start","Package":"example.com/m/a"}
-{"Action":"run","Package":"example.com/m/a","Test":"TestGood"}
-{"Action":"output","Package":"example.com/m/a","Test":"TestGood","Output":"=== RUN   TestGood\\n"}
-{"Action":"output","Package":"example.com/m/a","Test":"TestGood","Output":"--- PASS: TestGood (0.00s)\\n"}
-{"Action":"pass","Package":"example.com/m/a","Test":"TestGood","Elapsed":0.25}
-{"Action":"run","Package":"example.com/m/a","Test":"TestBad"}
-{"Action":"run","Package":"example.com/m/a","Test":"TestBad/empty_line"}
-{"Action":"output","Package":"example.com/m/a","Test":"TestBad/empty_line","Output":"    a_test.go:12: got 1, want 2\\n"}
-{"Action":"output","Package":"example.com/m/a","Test":"TestBad/empty_line","Output":"    --- FAIL: TestBad/empty_line (0.00s)\\n"}
-{"Action":"fail","Package":"example.com/m/a","Test":"TestBad/empty_line","Elapsed":0}
-{"Action":"fail","Package":"example.com/m/a","Test":"TestBad","Elapsed":0}
-{"Action":"run","Package":"example.com/m/a","Test":"TestSkipped"}
-{"Action":"skip","Package":"example.com/m/a","Test":"TestSkipped","Elapsed":0}
-{"Action":"output","Package":"example.com/m/a","Output":"FAIL\\n"}
-{"Action":"fail","Package":"example.com/m/a","Elapsed":0.31}
-{"ImportPath":"example.com/m/b","Action":"build-output","Output":"b/b.go:3:2: undefined: x\\n"}
-{"ImportPath":"example.com/m/b","Action":"build-fail"}
-{"Action":"output","Package":"example.com/m/b","Output":"b/b.go:3:2: undefined: x\\n"}
-{"Action":"fail","Package":"example.com/m/b","Elapsed":0}
-{"Action":"skip","Package":"example.com/m/c","Elapsed":0}
-not an event
+GO = """\
+# example.com/m/b
+b/b.go:3:2: undefined: x
+=== RUN   TestGood
+printed without a line end--- PASS: TestGood (0.25s)
+=== RUN   TestBad
+=== RUN   TestBad/empty_line
+    a_test.go:12: got 1, want 2
+--- FAIL: TestBad (0.00s)
+    --- FAIL: TestBad/empty_line (0.00s)
+=== RUN   TestSkipped
+--- SKIP: TestSkipped (0.00s)
+FAIL
+FAIL\texample.com/m/a\t0.310s
+FAIL\texample.com/m/b [build failed]
+?   \texample.com/m/c\t[no test files]
+=== RUN   TestGood
+--- PASS: TestGood (0.00s)
+PASS
+ok  \texample.com/m/d\t0.1s
+FAIL
 """
 
 
-def test_go_test_json() -> None:
-    said = read_results(None, GO_JSON, 1, "go", "/w")
+def test_go_test() -> None:
+    said = read_results(None, GO, 1, "go", "/w")
     assert {case.id: case.outcome for case in said.cases} == {
         "example.com/m/a::TestGood": "passed",
         "example.com/m/a::TestBad": "failed",
         "example.com/m/a::TestBad/empty_line": "failed",
         "example.com/m/a::TestSkipped": "skipped",
         "example.com/m/b": "error",
+        "example.com/m/d::TestGood": "passed",
     }
-    assert (said.how, said.passed, said.failed, said.skipped) == ("closing line", 1, 3, 1)
+    assert (said.how, said.passed, said.failed, said.skipped) == ("closing line", 2, 3, 1)
     cases = {case.id: case for case in said.cases}
     assert cases["example.com/m/a::TestBad/empty_line"].message == "a_test.go:12: got 1, want 2"
-    assert cases["example.com/m/b"].message == "b/b.go:3:2: undefined: x"
-    assert cases["example.com/m/a::TestGood"].seconds == 0.25
-    assert "=== RUN   TestGood\n--- PASS: TestGood (0.00s)\n" in make_readable(GO_JSON, "go")
-    assert "Action" not in make_readable(GO_JSON, "go")
+    assert "b/b.go:3:2: undefined: x" in cases["example.com/m/b"].trace
 
 
 def test_a_go_test_that_never_ended_is_an_error() -> None:
-    cut = '{"Action":"run","Package":"p","Test":"TestX"}\n{"Action":"fail","Package":"p"}'
-    assert [(case.id, case.outcome) for case in read_results(None, cut, 1, "go").cases] == [("p::TestX", "error")]
-    only_begun = '{"Action":"run","Package":"p","Test":"TestX"}'
-    assert read_results(None, only_begun, None, "go") == Report("exit status")
+    cut = "=== RUN   TestX\npanic: no\nFAIL\tp\t0.1s\nFAIL"
+    cases = read_results(None, cut, 1, "go").cases
+    assert [(case.id, case.outcome, case.message) for case in cases] == [("p::TestX", "error", "panic: no")]
+    assert read_results(None, "=== RUN   TestX", None, "go") == Report("exit status")
 
 
-def test_go_test_without_json() -> None:
+def test_go_test_behind_make() -> None:
     output = (
         "=== RUN   TestA\n--- PASS: TestA (0.10s)\n=== RUN   TestB\n--- FAIL: TestB (0.00s)\n    a_test.go:9: no\nFAIL\n"
         "FAIL\texample.com/m/a\t0.002s\nFAIL\texample.com/m/b [build failed]\nok  \texample.com/m/c\t0.1s\nFAIL\n"
     )
     said = read_results(None, output, 1, "")
     assert [(case.id, case.outcome, case.message) for case in said.cases] == [
-        ("TestA", "passed", ""),
-        ("TestB", "failed", "a_test.go:9: no"),
-        ("example.com/m/b", "failed", ""),
+        ("example.com/m/a::TestA", "passed", ""),
+        ("example.com/m/a::TestB", "failed", "a_test.go:9: no"),
+        ("example.com/m/b", "error", ""),
     ]
     assert (said.passed, said.failed) == (1, 2)
 
@@ -108,61 +105,6 @@ def test_unittest_of_older_pythons() -> None:
 
 
 NAMED = [
-    (
-        "minitest",
-        """  1) Failure:
-CalcTest#test_adds [test/calc_test.rb:9]:
-Expected: 3
-  Actual: 4
-
-  2) Error:
-CalcTest#test_loads:
-LoadError: cannot load such file -- only_here
-    test/calc_test.rb:13:in `require'
-
-  3) Skipped:
-CalcTest#test_later [test/calc_test.rb:20]:
-later
-
-3 runs, 1 assertions, 1 failures, 1 errors, 1 skips""",
-        {"CalcTest#test_adds": "failed", "CalcTest#test_loads": "failed"},
-        ("CalcTest#test_loads", "LoadError: cannot load such file"),
-    ),
-    (
-        "minitest",
-        """===============================================================================
-Error: test_loads(CalcTest): LoadError: cannot load such file -- only_here
-/calc/test/test_calc.rb:13:in `require'
-===============================================================================
-Failure: test: adds small numbers(CalcTest)
-<3> expected but was
-<4>.
-3 tests, 1 assertions, 1 failures, 1 errors, 0 pendings, 0 omissions, 0 notifications""",
-        {"test_loads(CalcTest)": "failed", "test: adds small numbers(CalcTest)": "failed"},
-        ("test_loads(CalcTest)", "LoadError: cannot load such file"),
-    ),
-    (
-        "prove",
-        """t/a.t .. ok
-Can't locate Test/Needs.pm in @INC (you may need to install the Test::Needs module)
-BEGIN failed--compilation aborted at t/b.t line 3.
-t/b.t ..
-Dubious, test returned 2 (wstat 512, 0x200)
-No subtests run
-#   Failed test 'adds'
-t/c.t ..
-Failed 1/2 subtests
-t/d.t .. skipped: no network
-
-Test Summary Report
--------------------
-t/b.t (Wstat: 512 (exited 2) Tests: 0 Failed: 0)
-t/c.t (Wstat: 256 (exited 1) Tests: 2 Failed: 1)
-Files=4, Tests=9,  1 wallclock secs ( 0.05 usr  0.03 sys +  0.59 cusr  0.18 csys =  0.85 CPU)
-Result: FAIL""",
-        {"t/a.t": "passed", "t/b.t": "failed", "t/c.t": "failed", "t/d.t": "skipped"},
-        ("t/b.t", "Can't locate Test/Needs.pm"),
-    ),
     (
         "tap",
         "1..3\nok 1 adds\nnot ok 2 - divides\n# (in test file a.bats, line 4)\nok 3 later # skip not yet",
@@ -248,7 +190,7 @@ def test_documentation_tests_keep_their_ids_when_lines_move() -> None:
         (["running 2 tests", "test a ... ok", "test b ... FAILED", "failures:", "running 1 test", "test c ... ok"],
          "3 of 3 tests, 1 failure so far"),
         (["--- PASS: TestA (0.00s)", "    --- FAIL: TestB/x (0.00s)"], "2 tests, 1 failure so far"),
-        (GO_JSON.split("\n"), "4 tests, 2 failures so far"),
+        (GO.split("\n"), "4 tests, 2 failures so far"),
         (["ok 1 - a", "    not ok 2 - b", "# tests 2", "ok 3 - c"], "2 tests, 1 failure so far"),
         (["✔ a (1.5ms)", "▶ g", "  ✖ b (1ms)", "✖ g (2ms)", "✖ failing tests:", "✖ b (1ms)"],
          "3 tests, 2 failures so far"),

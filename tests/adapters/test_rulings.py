@@ -134,12 +134,11 @@ def test_what_an_agent_is_told_of_the_base(known: Baseline, says: str) -> None:
 
 
 GO = """\
-{"Action":"run","Package":"c.org/calc","Test":"TestAdd"}
-{"Action":"output","Package":"c.org/calc","Test":"TestAdd","Output":"=== RUN   TestAdd\\n"}
-{"Action":"output","Package":"c.org/calc","Test":"TestAdd","Output":"    calc_test.go:9: Add(2, 3) = -1, want 5\\n"}
-{"Action":"output","Package":"c.org/calc","Test":"TestAdd","Output":"--- FAIL: TestAdd (0.00s)\\n"}
-{"Action":"fail","Package":"c.org/calc","Test":"TestAdd","Elapsed":0}
-{"Action":"fail","Package":"c.org/calc","Elapsed":0.2}
+=== RUN   TestAdd
+    calc_test.go:9: Add(2, 3) = -1, want 5
+--- FAIL: TestAdd (0.00s)
+FAIL
+FAIL\tc.org/calc\t0.2s
 """
 MOCHA = """\
   calc

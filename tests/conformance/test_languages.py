@@ -21,6 +21,7 @@ OTHERS = {
     "shell": ("sum_test.sh", '[ "$(./add 1 1)" = 3 ]\n'),
     "swift": ("SumTests.swift", "func testAdds() {\n  XCTAssertEqual(add(1, 1), 3)\n}\n"),
     "csharp": ("SumTests.cs", "[Fact]\npublic void Adds() {\n    Assert.Equal(3, Sum.Add(1, 1));\n}\n"),
+    "zig": ("sum.zig", 'fn add() void {}\ntest "adds" {\n    try expectEqual(3, add(2));\n}\n'),
 }
 RUNS_OTHERS = {
     "make": ("Makefile", "test:\n\t[ $$(./add 1 1) = 3 ]\n", "make test"),

@@ -254,7 +254,7 @@ _DOTS = r"(?:\S+\.py )?([.FEsxXRu,-]+) *\[ *\d+%\]|\S+\.py ([.FEsxXRu,-]+)"
 _STEP = (
     r"(?!  ).* \.\.\. ?(ok|OK|FAIL\w*|ERROR|SKIP|skipped .*|ignored|expected failure|unexpected success)(?:[ ,].*)?"
     r"| *(ok|not ok) \d+ - .*| *(?:--- )?(PASS|FAIL|SKIP)(?:: \S+ \(| \[).*|  (Passed|Failed|Skipped) \S.*"
-    r'|\{.*"Action":"(pass|fail|skip)".*"Test":".*\}| *([✓✔✕✖×○↓✎﹣]) \S.*'
+    r"| *([✓✔✕✖×○↓✎﹣]) \S.*"
     r"|(?=.*\[ *\d+%\])\S.*? (PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)\b.*"
 )
 """Pattern for a line that reports one test; a group holds its outcome."""

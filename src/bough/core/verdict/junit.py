@@ -7,8 +7,7 @@ that the library `defusedxml` would add. Elements that are no test case are drop
 
 import re
 from collections.abc import Callable
-from io import BytesIO
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bough.core.acceptance.verdict import Case, CaseOutcome
 from bough.core.verdict.check_run import MOST_CASES, deduplicate, make_case
@@ -18,6 +17,7 @@ if TYPE_CHECKING:  # Imported where it is used: few runs need XML.
 
 LARGEST = 64 * 1024 * 1024
 _DEEPEST = 50
+_AT_ONCE = 65_536
 MOST_TEXT = 20_000
 """The maximum number of characters that are kept of one failure's text; `make_case` shortens the text further."""
 _MARKS: dict[str, CaseOutcome] = {"skipped": "skipped", "failure": "failed", "error": "error"}
@@ -41,20 +41,24 @@ def read_junit(
     head = _HEAD.match(clean)
     if head is None:
         return None
-    from xml.etree.ElementTree import ParseError, iterparse
+    from xml.etree.ElementTree import ParseError, XMLPullParser
 
+    parser: Any = XMLPullParser(("start", "end"))
     cases: list[Case] = []
-    depth = 0
+    depth = seen = 0
     try:
-        for seen, (event, element) in enumerate(iterparse(BytesIO(clean[head.end() :].encode()), ("start", "end"))):
-            depth += 1 if event == "start" else -1
-            if depth > _DEEPEST or len(cases) > MOST_CASES or seen > 10 * MOST_CASES:
-                return None
-            name = element.tag.rpartition("}")[2]
-            if event == "end" and name == "testcase":
-                cases.append(_build_case(element, root, identify or make_plain_id))
-            if event == "end" and name not in _MARKS:
-                element.clear()
+        for at in range(head.end(), len(clean), _AT_ONCE):
+            parser.feed(clean[at : at + _AT_ONCE])
+            for event, element in parser.read_events():
+                depth, seen = depth + (1 if event == "start" else -1), seen + 1
+                if depth > _DEEPEST or len(cases) > MOST_CASES or seen > 10 * MOST_CASES:
+                    return None
+                name = element.tag.rpartition("}")[2]
+                if event == "end" and name == "testcase":
+                    cases.append(_build_case(element, root, identify or make_plain_id))
+                if event == "end" and name not in _MARKS:
+                    element.clear()
+        parser.close()
     except ParseError:
         return None
     return deduplicate(cases, unique)
