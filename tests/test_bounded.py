@@ -21,7 +21,7 @@ from bough.app import workflow_files as workflows
 from bough.core.acceptance.goal_reading import read_goal
 from bough.core.acceptance.receipt import read_receipt
 from bough.core.backlog.reading import read_issues, read_list
-from bough.core.conversation.code_outline import outline_files, split_diff
+from bough.core.conversation.code_outline import split_diff
 from bough.core.conversation.text_fitting import contain_markdown, fence_text, shorten_middle
 from bough.core.errors import BoughError
 from bough.core.merge.active_files import PLAIN, find_edge
@@ -120,7 +120,6 @@ def read_source(suffix: str, text: str) -> None:
     names = [f"{test}::test_a", "test_a"]
     list_test_changes({test: text}, names)
     list_file_changes({test: text}, [test])
-    outline_files({product: text}, 2_000, {product: "a\n"})
     both = [FileChange("M", test), FileChange("M", product)]
     now = {test: text + "a\n", product: text + "a\n"}
     restore_test_side(both, {test: text, product: text}, now, f"./{test}", [product])

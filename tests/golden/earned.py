@@ -29,7 +29,7 @@ EARNED: list[tuple[str, e.AnyEvent]] = [
     ("goal", e.MergeStarted("inlines")),
     ("goal", e.Examined("examiner", (CASE,), kinds={2: "document"})),
     ("goal", e.ProbesFinished("2" * 40, (ProbeResult(CASE.name, "passed"),), 0.5, (ProbeResult(CASE.name, "failed"),))),
-    ("goal", e.DifferenceSeen("2" * 40, Difference(True, True, True, True, ("test_new",)), 0.2)),
+    ("goal", e.DifferenceSeen("2" * 40, Difference(True, True, True, True), 0.2)),
     ("goal", e.EvidenceJudged((RequirementProof(1, "probe", (CASE.name,)), RequirementProof(2, "document")), (3,))),
     ("", e.RunFinished("not_proven", "nothing shows 3")),
     ("", e.Accepted("anna", "good enough")),

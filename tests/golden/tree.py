@@ -1,7 +1,7 @@
 """The events of `v1-tree.sql`: a goal that becomes a tree, gets stuck, climbs the ladder and is given up."""
 
 from bough.core import events as e
-from bough.core.acceptance.verdict import Finding, Verdict
+from bough.core.acceptance.verdict import Verdict
 from bough.core.budget.limits import Limits, Spend
 from bough.core.ladder.escalation import Decision, EscalationOptions, LadderRules, Trouble
 from bough.core.messages import Usage
@@ -93,7 +93,21 @@ TREE: list[tuple[str, e.AnyEvent]] = [
     ("build", e.CommandStarted("make build")),
     ("build", e.CommandFinished(False, "killed", None, "b" * 64, "3" * 40, 2.5, "after 120 s")),
     ("build", e.CommandFinished(False, "interrupted", interrupted=True)),
-    ("review", e.Reviewed((Finding("lex.py", 3, "high", "an empty text is not read", "it raises"),), ("one unclear",))),
+    (
+        "review",
+        e.Reviewed(
+            (
+                {
+                    "file": "lex.py",
+                    "line": 3,
+                    "severity": "high",
+                    "what": "an empty text is not read",
+                    "why": "it raises",
+                },
+            ),
+            ("one unclear",),
+        ),
+    ),
     ("goal", e.Summarized("two modules and a command", "model")),
     ("goal", e.Planned((STEP,), "another approach", dropped=("lex",))),
     ("goal", e.PersonAnswered("What would you do?", "leave the lexer out")),

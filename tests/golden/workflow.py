@@ -1,6 +1,5 @@
 """The events of a written plan: its control, its commands and its critics."""
 
-from bough.core.acceptance.verdict import Finding
 from bough.core.budget.limits import Limits, Spend
 from bough.core.events import (
     AnyEvent,
@@ -60,7 +59,10 @@ WORKFLOW: list[tuple[str, AnyEvent]] = [
             subject=Subject("a" * 40, ("make: the check passed",), "1. `a.py` (low): odd"),
         ),
     ),
-    ("loop/critic", Reviewed((Finding("a.py", 3, "high", "It is lost.", "A full disk."),))),
+    (
+        "loop/critic",
+        Reviewed(({"file": "a.py", "line": 3, "severity": "high", "what": "It is lost.", "why": "A full disk."},)),
+    ),
     ("loop/critic@2", Reviewed(problems=("The answer was empty.",))),
     ("loop", PassEnded(1, "critic.empty does not hold yet (1 of 4)")),
     ("loop", Summarized("It is built.", "rule")),

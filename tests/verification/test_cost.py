@@ -83,7 +83,7 @@ def test_a_check_without_a_claim_costs_no_more(tmp_path: Path, monkeypatch: pyte
     commands = Commands(monkeypatch)
     outcome, _ = play(Case(name="", does=[Act(write="notes.md", text="hello")], files={"calc.py": FIXED}), tmp_path)
     assert outcome.completed
-    assert len(commands.started) == 3, "the check at the base, on a broken copy of it, and at the work"
+    assert len(commands.started) == 2, "the check at the base and at the work"
 
 
 @in_turn
@@ -199,4 +199,4 @@ def test_a_later_run_knows_a_base_that_passes(tmp_path: Path, monkeypatch: pytes
         outcome, _ = run_to_end(project, step("goal", PYTEST), agent, jobs=1)
         assert outcome.completed, outcome.summary
         started.append(len(commands.started))
-    assert started == [3, 4], "the base, its broken copy and the work; then the work alone"
+    assert started == [2, 3], "the base and the work; then the work alone"

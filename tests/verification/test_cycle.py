@@ -370,7 +370,7 @@ EVIDENCE = "twice has to double: twice(4) is 8"
 @pytest.mark.parametrize("disputed", [False, True])
 @in_turn
 def test_a_child_corrects_a_test_of_the_child_before_it_only_with_evidence(disputed: bool, tmp_path: Path) -> None:
-    """The first child writes a test that expects something wrong, outside of the second one's check."""
+    """The first child writes a test that expects something wrong, and the second one's check runs it."""
     new = write("test_new.py", one_test("new", "twice(4)", 4))
     correct = edit("test_new.py", ", 4)", ", 8)")
     dispute = [call("dispute", test="test_new.One.test_new", evidence=EVIDENCE)] if disputed else []
@@ -382,7 +382,8 @@ def test_a_child_corrects_a_test_of_the_child_before_it_only_with_evidence(dispu
         convinced = EVIDENCE in str(prompt.messages[0])
         return call("rule", reason="because", demanded=convinced, quote=EVIDENCE if convinced else "")
 
-    outcome, journal = family(tmp_path, ScriptedModel(answer))
+    steps = (BOTH[0], Step("doubling", "Make twice double.", test_command="python3 -m unittest -q"))
+    outcome, journal = family(tmp_path, ScriptedModel(answer), steps)
     asked = [event.verdict for event in journal.of(e.CheckFinished) if event.verdict.ruling == "needs_approval"]
     assert [(one.test, one.own) for one in asked[0].disagreements] == [("test_new.One.test_new", True)]
     assert outcome.completed is disputed

@@ -2,6 +2,7 @@
 and a judge (another model) rules on those that the agent disputes."""
 
 import asyncio
+import re
 from functools import partial
 from textwrap import indent
 
@@ -11,7 +12,6 @@ from bough.core import commands as c
 from bough.core import events as e
 from bough.core.acceptance import examination, probes
 from bough.core.acceptance.changed_tests import collect_request
-from bough.core.acceptance.evidence_table import describe_standing
 from bough.core.acceptance.judge_ruling import find_quote
 from bough.core.acceptance.probes import PROBE, SCRIPT, Examination, Form, Probe
 from bough.core.acceptance.requirements import list_active, render_requirements
@@ -20,10 +20,8 @@ from bough.core.budget.limits import find_reached_limit
 from bough.core.conversation import context
 from bough.core.conversation.code_outline import (
     compare_texts,
-    extract_added_lines,
     fit_texts,
     is_document,
-    outline_files,
     split_diff,
 )
 from bough.core.conversation.structured_answer import Problems
@@ -39,20 +37,13 @@ from bough.ports import Batches
 from bough.ports.verifier import Work
 
 EXAMINER, REVIEWER, CRITIC = "examiner", "reviewer", "critic"
-FACE = 14_000
-"""The most characters of the changed files' outline that an examiner is shown."""
 REQUEST = 3_000
 """The most characters of a goal that an examiner is shown in full, besides its requirements."""
-DOCS = 6_000
-"""The most characters of each changed document that an examiner is shown."""
 WHOLE = 40_000
-"""The most characters of the whole change that a reviewer is shown."""
+"""The most characters of the whole change that an examiner, a reviewer or a critic is shown."""
 SHARE = "Other steps cover the rest of the goal: probe only what this step had to do."
 FASTER = 0.7
 """A check counts as faster if it takes less than this share of its earlier time. A smaller gain could be chance."""
-CHANGE = 20_000
-"""The most characters of the changed code that an examiner is shown."""
-_DOCS = (".md", ".rst", ".txt", ".adoc")
 QUOTED = 1_000
 """The most characters of the passage around a quotation from a file that a judge is shown."""
 ASSERTED = (
@@ -89,9 +80,9 @@ async def examine_work(command: c.Examine, task: Task, runtime: TaskRuntime) -> 
     helper = CRITIC if task.step.role == CRITIC else REVIEWER if task.plan.steps and not again else EXAMINER
     tier = task.step.model if helper == CRITIC else "main"
     values = await _build_question(task, runtime, helper, form, command.missing)
-    said = (values.get(name, "") for name in ("asked", "step", "interface", "diff", "instructions"))
     # Probes may quote any of this. The goal's whole text is included, because a quotation may span two requirements.
-    request = "\n\n".join((task.step.instructions, *said))
+    added = re.sub(r"(?m)^-.*|^\+", "", values["change"])
+    request = "\n\n".join((task.step.instructions, values["asked"], values["step"], added))
     known = sum(probe.name.startswith(f"{task.id}/probe-") for probe in task.examination.probes)
     asked = await try_consult(task, runtime, helper, tier, values, (PROBE,))
     found = _read_answer(asked, task, form, request, known)
@@ -148,9 +139,6 @@ async def _build_question(
     task: Task, runtime: TaskRuntime, helper: str, form: Form, missing: tuple[int, ...] = ()
 ) -> dict[str, str]:
     workspaces, goal = runtime.ports.workspaces, runtime.run.plan.goal
-    changed = [change.path for change in await workspaces.changes(task.base, task.tree) if change.kind != "D"]
-    code = [path for path in changed if is_product(path)]
-    docs = [path for path in changed if path.endswith(_DOCS)]
     step = "" if task.id == GOAL or helper == CRITIC else f"{task.step.instructions}\n\n{SHARE}"
     idle = [one.text for one in task.asked if one.kind == "background"]
     old = [one.whole for one in task.asked if one.superseded]
@@ -169,23 +157,12 @@ async def _build_question(
         "few": "3",
         "most": str(probes.count_allowed_probes(task.asked)),
     }
-    if helper == CRITIC:
-        return values | await _build_subject_values(task, runtime)
-    if helper == REVIEWER:
-        diff = await workspaces.diff(task.base, task.tree)
-        stands = (f"- {one.number}: {describe_standing(one.number, task)}" for one in list_active(task.asked))
-        return values | {"diff": _render_change(diff), "evidence": "\n".join(stands)}
-    texts = await workspaces.texts(task.tree, [*code, *docs])
-    before = await workspaces.texts(task.base, [*code, *docs])
-    written = {path: extract_added_lines(texts[path], before.get(path)) for path in docs if path in texts}
-    documented = "\n\n".join(f"### {path}\n\n{context.shorten_text(text, DOCS)}" for path, text in written.items())
-    face = outline_files({path: texts[path] for path in code if path in texts}, FACE, before)
-    diffs = split_diff(await workspaces.diff(task.base, task.tree))
-    own = {path: diffs[path] for path in diffs if not (is_test_path(path) or path in docs)}
-    return values | {
-        "interface": "\n\n".join(part for part in (face, documented) if part),
-        "change": "\n\n".join(map(fence_text, fit_texts(own, CHANGE).values())) or "(no code)",
-    }
+    subject = task.origin.subject if helper == CRITIC else None
+    since = subject.since if subject is not None else task.base
+    change = _render_change(await workspaces.diff(since, task.tree), tests=helper != EXAMINER)
+    values["change"] = change or "(nothing was changed)"
+    verdicts = context.render_bullets(subject.verdicts) if subject is not None else ""
+    return values | {"instructions": task.step.instructions, "verdict": verdicts or "No check was run."}
 
 
 def _render_asked(task: Task, missing: tuple[int, ...]) -> str:
@@ -219,26 +196,14 @@ def _describe_probe(name: str, task: Task) -> str:
     return "it passes before the work, too" if task.examination.before.get(name) == "passed" else "it passes"
 
 
-async def _build_subject_values(task: Task, runtime: TaskRuntime) -> dict[str, str]:
-    """Build the prompt values for a critic: what to look for, the change, and the results of checks."""
-    subject, workspaces = task.origin.subject, runtime.ports.workspaces
-    since = subject.since if subject is not None else task.base
-    diff = await workspaces.diff(since, task.tree) if since != task.tree else ""
-    return {
-        "instructions": task.step.instructions,
-        "verdict": (context.render_bullets(subject.verdicts) if subject is not None else "") or "No check was run.",
-        "diff": _render_change(diff) or "(nothing was changed)",
-    }
-
-
-def _render_change(diff: str) -> str:
-    """Render the diff with code first. If it is too long, tests and documents are shortened before code."""
-    files = split_diff(diff)
+def _render_change(diff: str, tests: bool) -> str:
+    """Render the diff with code first: if it is too long, documents are shortened before code, as are `tests`."""
+    files = {path: text for path, text in split_diff(diff).items() if tests or not is_test_path(path)}
     code = {path: text for path, text in files.items() if is_product(path)}
     shown = fit_texts(code, WHOLE)
     room = WHOLE - sum(map(len, shown.values()))
     shown |= fit_texts({path: text for path, text in files.items() if path not in code}, max(room, WHOLE // 8))
-    return "".join(shown.values())
+    return "\n\n".join(map(fence_text, shown.values()))
 
 
 def _render_form(form: Form) -> str:

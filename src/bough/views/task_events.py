@@ -189,9 +189,6 @@ def _tell_probes_finished(event: e.ProbesFinished) -> Told:
 
 def _tell_difference_seen(event: e.DifferenceSeen) -> Told:
     seen = event.seen
-    if seen.tests is not None:
-        red = f"{pluralize(len(seen.tests), 'new test')} fail without the work"
-        return f"the agent's new tests, run without the work: {red if seen.tests else 'none fail without it'}", ""
     if not seen.code:
         return "the change has no code: only documents, comments, tests or layout", ""
     return "your check fails without the work" if seen.check else "the change has code", "dim"
@@ -203,7 +200,7 @@ def _tell_reviewed(event: e.Reviewed) -> Told:
     if not event.findings:
         return "the critic found nothing to change", "green"
     found, first = pluralize(len(event.findings), "thing"), event.findings[0]
-    return f"the critic found {found}: {first.file}: {first.what}", "yellow"
+    return f"the critic found {found}: {first['file']}: {first['what']}", "yellow"
 
 
 READ_BY = {"person": "as you listed them", "model": "as the model read them", "rule": "one per sentence"}

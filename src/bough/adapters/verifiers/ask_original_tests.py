@@ -12,9 +12,7 @@ from bough.core.acceptance.verdict import Disagreement, Report
 from bough.core.verdict import original_tests, test_files
 from bough.core.verdict.check_run import MixedRun
 from bough.core.verdict.original_tests import apply_new_names, find_file
-from bough.core.verdict.project_check import find_file_check
-from bough.core.verdict.project_files import ProjectFiles
-from bough.core.verdict.registry import find_language, narrow
+from bough.core.verdict.registry import narrow
 from bough.ports.verifier import Work
 
 RERUN_MOST = 20
@@ -90,26 +88,6 @@ class OriginalTests:
             older = {case.id for case in (await self._runner.at_tree(work, question.base)).report.cases}
             theirs = await self._ask_original_tests(work, own, now)
             found += tuple(replace(one, own=True) for one in theirs if one.test not in older)
-        return found or await self._ask_other_tests(work)
-
-    async def _ask_other_tests(self, work: Work) -> tuple[Disagreement, ...]:
-        """Run the tests in files of the task's base that the work changed but its check does not run, file by file."""
-        run, task = work.run, work.task
-        question = await self.make_question(work, task.base)
-        known = await self._runner.at_tree(work, task.base)
-        if question is None or not known.report.cases:
-            return ()
-        ids = [case.id for case in known.report.cases]
-        old = {*await self._workspaces.paths(run.base)} if run.base else set[str]()
-        look = ProjectFiles([*question.before], question.before.get)
-        found: tuple[Disagreement, ...] = ()
-        for path in question.changed:
-            runs = path in question.before and test_files.is_test_file(path)
-            seen = any(find_language(path).holds_test(id, path) for id in ids)
-            if not runs or seen or (alone := find_file_check(path, look)) is None:
-                continue
-            theirs = await self._ask_original_tests(Work(run, task, alone), question)
-            found += tuple(replace(one, own=path not in old) for one in theirs)
         return found
 
     async def _ask_original_tests(

@@ -72,7 +72,6 @@ class AlteredCopies:
     def __init__(self, runner: CheckRunner, home: Path) -> None:
         self._runner, self._workspaces, self._texts = runner, runner.workspaces, runner.texts
         self._home = home / "beliefs"
-        self._known: dict[str, asyncio.Task[Belief]] = {}
         self._secret = random.SystemRandom().random()
 
     async def run(self, work: Work, tree: str, texts: Mapping[str, str], say: Say = lambda line: None) -> CheckRun:
@@ -87,22 +86,7 @@ class AlteredCopies:
             return seen
         if known.exit_status != 0:
             return Belief("unknown", "it does not pass on these files, so breaking them shows nothing")
-        key = await self.make_key(work, tree)
-        task = self._known.get(key)
-        if task is None or (task.done() and (task.cancelled() or task.exception() is not None)):
-            task = self._known[key] = asyncio.create_task(self._look(work, tree, known, key, say))
-        return await asyncio.shield(task)
-
-    async def make_key(self, work: Work, tree: str) -> str:
-        """Make a key of the command and of the files that decide its result: those it runs, and test configuration."""
-        contents = (await self._texts.of(tree, work.check.command)).contents
-        run = find_run_files(work.check.command)
-        paths = [path for path in await self._workspaces.paths(tree) if path in run or is_configuration(path)]
-        files = await asyncio.to_thread(lambda: "\n".join(f"{path}\0{contents.id(path)}" for path in sorted(paths)))
-        return hashlib.sha256(f"{work.check.command}\0{work.check.environment}\0{files}".encode()).hexdigest()[:24]
-
-    async def _look(self, work: Work, tree: str, known: Baseline, key: str, say: Say) -> Belief:
-        place = Place(self._home, f"{key}.{FORMAT}.json")
+        place = Place(self._home, f"{await self.make_key(work, tree)}.{FORMAT}.json")
         try:
             return msgspec.json.decode(place.read(10_000), type=Belief)
         except (FileNotFoundError, *UNREADABLE):
@@ -112,6 +96,14 @@ class AlteredCopies:
             self._home.mkdir(parents=True, exist_ok=True)
             place.write(msgspec.json.encode(found))
         return found
+
+    async def make_key(self, work: Work, tree: str) -> str:
+        """Make a key of the command and of the files that decide its result: those it runs, and test configuration."""
+        contents = (await self._texts.of(tree, work.check.command)).contents
+        run = find_run_files(work.check.command)
+        paths = [path for path in await self._workspaces.paths(tree) if path in run or is_configuration(path)]
+        files = await asyncio.to_thread(lambda: "\n".join(f"{path}\0{contents.id(path)}" for path in sorted(paths)))
+        return hashlib.sha256(f"{work.check.command}\0{work.check.environment}\0{files}".encode()).hexdigest()[:24]
 
     async def _break(self, work: Work, tree: str, known: Baseline, say: Say) -> Belief:
         paths = list_product(await self._workspaces.paths(tree), work.check.command)
@@ -238,8 +230,3 @@ class AlteredCopies:
         sure = (value for value in green if value[1].role == "expected" and value[0] in read)
         ignored = next(sure, None)
         return f"it also passes with {canary.describe_value(ignored)}: it proves nothing" if ignored else ""
-
-    async def close(self) -> None:
-        for task in self._known.values():
-            task.cancel()
-        await asyncio.gather(*self._known.values(), return_exceptions=True)

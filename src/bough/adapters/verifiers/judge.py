@@ -121,11 +121,9 @@ class Judge:
             ruling, reason, found = objection.ruling, objection.reason or reason, objection.disagreements
         doubt = ""
         if ruling == "passed":
-            belief = await self._find_belief(work)
-            silent = SILENT if work.known.falls_silent(work.ran.known) else ""
-            doubt = work.doubt or silent or ("" if is_given(work.run, work.check) else belief.doubt)
-            reason += await self._describe_outside(work)
-            reason += rulings.describe_limits(work.ran.report, work.doubt or silent or belief.doubt)
+            doubt = work.doubt or (SILENT if work.known.falls_silent(work.ran.known) else "")
+            doubt = doubt or ("" if is_given(work.run, work.check) else (await self._find_belief(work)).doubt)
+            reason += await self._describe_outside(work) + rulings.describe_limits(work.ran.report, doubt)
         failed, aside = ruling == "failed", _find_aside(work)
         if rest := found[LISTED:]:  # The rest counts too: allowing the work allows them all.
             found = (*found[:LISTED], Disagreement(f"{len(rest)} other tests", said="they fail too"))
@@ -183,8 +181,8 @@ class Judge:
         return original_tests.find_fixed(was, now)
 
     async def _find_belief(self, work: CheckedWork) -> Belief:
-        """Find out whether the check was seen to fail: at the base or, if nothing could be broken there, at the
-        work."""
+        """Find out whether a check that nobody named was seen to fail: at the base or, if nothing could be broken
+        there, at the work."""
         base = work.run.base or work.task.base
         seen = await self._altered.believe(work, base, await self._runner.at_tree(work, base), work.say)
         if seen.kind in ("nothing", "unknown"):

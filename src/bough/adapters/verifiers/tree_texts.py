@@ -2,9 +2,8 @@
 
 import asyncio
 from collections.abc import Collection, ItemsView, Iterable, Iterator, Mapping
-from functools import lru_cache
 
-from bough.core.verdict.registry import MANIFESTS, NEUTRAL, find_language
+from bough.core.verdict.registry import MANIFESTS
 from bough.core.verdict.test_files import is_watched
 from bough.ports import Contents, Workspaces
 
@@ -25,14 +24,14 @@ class TreeTexts(Mapping[str, str]):
         self._single = 0
 
     def _id(self, path: str) -> str:
-        return self.contents.id(path) if watched(path, self._command) else ""
+        return self.contents.id(path) if is_watched(path, self._command) else ""
 
     def __contains__(self, path: object) -> bool:
         return isinstance(path, str) and bool(self._id(path))
 
     def __iter__(self) -> Iterator[str]:
         if self._paths is None:
-            self._paths = [path for path in self.contents.paths() if watched(path, self._command)]
+            self._paths = [path for path in self.contents.paths() if is_watched(path, self._command)]
         return iter(self._paths)
 
     def __len__(self) -> int:
@@ -58,24 +57,6 @@ class TreeTexts(Mapping[str, str]):
             return
         texts = self.contents.read(list(wanted))
         self._known |= {id: texts.get(path, "") for path, id in wanted.items()}
-
-
-@lru_cache(maxsize=8)
-def _kinds(command: str) -> dict[str, bool]:
-    return {}
-
-
-def watched(path: str, command: str) -> bool:
-    """Return the answer of `test_files.is_watched`, fast enough for hundreds of thousands of paths: files of one
-    language, folder and suffix share an answer."""
-    folder, _, name = path.rpartition("/")
-    kind = f"{folder}/.{name.rpartition('.')[2]}" if "." in name else ""
-    known = _kinds(command).get(kind) if kind else None
-    if known is None:
-        known = is_watched(path, command)
-        if kind and find_language(path) is not NEUTRAL:
-            _kinds(command)[kind] = known
-    return known
 
 
 class Texts:

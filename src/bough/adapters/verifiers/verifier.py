@@ -190,7 +190,7 @@ class ProjectVerifier:
             await asyncio.wait([measured])
             await self._runner.reserve(run, task)
             failed = measured.cancelled() or measured.exception() is not None
-            if not failed and task.base == (run.base or task.base):  # Ready before the verdict needs it.
+            if not failed and not is_given(run, check):  # Ready before the verdict needs it.
                 await self._altered.believe(work, task.base, measured.result())
 
     def before(self, task: Task, check: Check) -> str | None:
@@ -329,5 +329,4 @@ class ProjectVerifier:
         for begun in self._begun:
             begun.cancel()
         await asyncio.gather(*self._begun, return_exceptions=True)
-        await self._altered.close()
         await self._runner.close()

@@ -8,13 +8,12 @@ from msgspec.structs import replace
 
 from bough.core import events as e
 from bough.core.acceptance.probes import Probe
-from bough.core.acceptance.requirements import Requirement, list_covered
+from bough.core.acceptance.requirements import Requirement
 from bough.core.acceptance.verdict import RequirementProof, Verdict
 from bough.core.conversation.context import is_merge_task
 from bough.core.ids import GOAL, child_path, parent_path
 from bough.core.journal.task_fold import change_asked, drop_rewound
 from bough.core.planning.plan import Step
-from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
 from bough.core.verdict.language import is_test_path
 
@@ -114,8 +113,10 @@ def build_table(records: Iterable[e.Record]) -> Table:
     before: dict[str, str] = {}
     ruled_out: dict[str, str] = {}
     judged: e.EvidenceJudged | None = None
+    needless: e.NeedlessFound | None = None
+    accepted, proposed = "", list[str]()
     verified = by_check = False  # `by_check`: the run is completed by a later `bough verify`.
-    for record in (known := list(drop_rewound(records))):
+    for record in drop_rewound(records):
         task = tasks.setdefault(record.task, _TaskFacts())
         match record.event:
             case e.RequirementsRead() as event:
@@ -124,6 +125,12 @@ def build_table(records: Iterable[e.Record]) -> Table:
                 asked = change_asked(asked, event)
             case e.EvidenceJudged() as event:
                 judged = event
+            case e.NeedlessFound() as event:
+                needless = event
+            case e.Accepted() as event:
+                accepted = event.by or "you"
+            case e.GoalProposed() as event:
+                proposed.append(f"proposed: {event.title} (`bough backlog accept {e.name_proposal(record)}`)")
             case e.Judged():
                 verified = True
             case e.RunFinished() as event:
@@ -161,23 +168,10 @@ def build_table(records: Iterable[e.Record]) -> Table:
         if path in counted
     ]
     notes = dict.fromkeys(note for task in counted.values() for note in task.notes)
-    rows = tuple(_build_row(one, asked, counted, shown, judged, by_check) for one in asked)
-    return _add_parts(Table(rows, tuple(notes), background), known)
-
-
-def _add_parts(table: Table, records: list[e.Record]) -> Table:
-    """Add the places that meet each requirement, the agents' proposals, and who accepted the work."""
-    needless, accepted, notes = None, "", list(table.notes)
-    for record in records:
-        if isinstance(record.event, e.NeedlessFound):
-            needless = record.event
-        elif isinstance(record.event, e.Accepted):
-            accepted = record.event.by or "you"
-        elif isinstance(record.event, e.GoalProposed):
-            notes.append(f"proposed: {record.event.title} (`bough backlog accept {e.name_proposal(record)}`)")
-    alone = sum(row.requirement.counts for row in table.rows) == 1
-    rows = tuple(replace(row, read=_list_places(row, needless, alone)) for row in table.rows)
-    return replace(table, rows=rows, notes=tuple(notes), accepted=accepted, needless=needless)
+    alone = sum(one.counts for one in asked) == 1
+    rows = (_build_row(one, asked, counted, shown, judged, by_check) for one in asked)
+    rows = (replace(row, read=_list_places(row, needless, alone)) for row in rows)
+    return Table(tuple(rows), (*notes, *proposed), background, accepted, needless)
 
 
 def _list_places(row: Evidence, needless: e.NeedlessFound | None, alone: bool) -> tuple[str, ...]:
@@ -189,7 +183,7 @@ def _list_places(row: Evidence, needless: e.NeedlessFound | None, alone: bool) -
     return tuple(found or dict.fromkeys(files))
 
 
-KINDS = e.list_named(build_table, _add_parts, drop_rewound)
+KINDS = e.list_named(build_table, drop_rewound)
 
 
 def _build_case(
@@ -253,12 +247,3 @@ def _judge_standing(proofs: tuple[Proof, ...], outcomes: list[str], whole: bool)
         return "refuted"
     done = whole or (bool(proofs) and all(proof.state is State.COMPLETED for proof in proofs))
     return "proven" if done and "passed" in outcomes else "not shown"
-
-
-def describe_standing(number: int, task: Task) -> str:
-    """Describe a requirement's state briefly for a reviewer while the run is in progress."""
-    covered = [(step, list_covered(step, step.name, task.asked, task.plan.steps)) for step in task.plan.steps]
-    steps = [step.name for step, own in covered if any(one.number == number for one in own)]
-    passed = [probe for probe in task.examination.probes if number in probe.requirements]
-    shown = f"{len(passed)} {'probe passes' if len(passed) == 1 else 'probes pass'}" if passed else "no probe"
-    return f"covered by {', '.join(steps) or 'no step'}; {shown}"

@@ -49,8 +49,6 @@ class Probe(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     """The words that demand what the probe asserts, from the goal or the documentation."""
     requirements: tuple[int, ...] = ()
     """Numbers of the goal's requirements that the probe is about."""
-    case: str = ""
-    """The name of this case; only in old journals, where a probe could have several."""
     language: str = ""
     """The language of the program; empty only in old journals, for a test for the project's own runner."""
     why: str = ""

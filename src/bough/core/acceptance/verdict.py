@@ -4,20 +4,6 @@ from typing import Literal
 
 from msgspec import Struct, field
 
-Severity = Literal["low", "medium", "high"]
-
-
-class Finding(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One fault in a file that has to be corrected."""
-
-    file: str
-    line: int
-    """The line in the file as it is now; 0 for the file as a whole."""
-    severity: Severity
-    what: str
-    why: str = ""
-
-
 Ruling = Literal["passed", "failed", "needs_approval", "not_verified"]
 """`needs_approval` means that the check passes, but original tests disagree with the work."""
 CaseOutcome = Literal["passed", "failed", "error", "skipped"]
@@ -165,8 +151,6 @@ class Verdict(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     doubt: str = ""
     """Why the check alone is no proof (it was not seen to fail on a broken product, or with a changed value), so that a
     probe has to prove the work; empty if there is no doubt."""
-    unfalsified: bool = False
-    """Whether no value could be changed; only in old journals."""
 
     @property
     def score(self) -> int:
@@ -245,8 +229,6 @@ class Difference(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     """Whether documents or comments change."""
     interface: bool = False
     """Whether the names that the code defines, their arguments or their files change."""
-    tests: tuple[str, ...] | None = None
-    """New tests by the agent that fail without the work; only in old journals."""
     version: bool = False
     """Whether a version differs in a file that is not code."""
     faster: bool = False

@@ -4,7 +4,7 @@ and of steps that run without an agent."""
 from typing import Literal
 
 from bough.core.acceptance.probes import Probe
-from bough.core.acceptance.verdict import AllowedChange, Finding, Verdict
+from bough.core.acceptance.verdict import AllowedChange, Verdict
 from bough.core.budget.limits import Limits, Spend
 from bough.core.events.base import Event, Halt
 from bough.core.ladder.escalation import EscalationOptions
@@ -247,7 +247,7 @@ class CommandFinished(Event, frozen=True):
 class Reviewed(Event, frozen=True):
     """A critic finished. Only a review without problems and findings approves the work."""
 
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[dict[str, str | int], ...] = ()
     """What has to change, the most severe first."""
     problems: tuple[str, ...] = ()
     """Why there is no review, if the critic gave no readable one."""
