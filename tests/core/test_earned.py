@@ -119,7 +119,7 @@ def test_a_dropped_case_shows_nothing() -> None:
 def test_what_only_the_authors_own_test_shows_is_not_proven() -> None:
     """A wrong repair with its author's wrong test is red, then green, too."""
     wrote = replace(PASSED, added=("test_new",))
-    at = probed(seen(task(ONE, verdict=wrote), tests=("test_new",)), (1, "passed", "passed"))
+    at = probed(seen(task(ONE, verdict=wrote)), (1, "passed", "passed"))
     assert missing(at) == [1] and decide_examination(at) == c.Examine((1,))
     at = replace(at, examination=replace(at.examination, times=2))
     assert decide_examination(at) is None and conclude_work(at, "ok").to is State.BLOCKED

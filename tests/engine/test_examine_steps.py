@@ -76,7 +76,7 @@ def test_a_later_step_that_breaks_what_an_earlier_one_has_shown_is_not_taken(tmp
     assert "argmax([5, 9, 9])" in merging.brief and "AssertionError: 2" in merging.brief
     assert run.journal.of(e.ProbesFinished)[-1].tree == run.tree["goal"].tree, "and once more on the whole"
     (review,) = [asked for asked in cast.asked if "Review the whole" in asked.brief]
-    assert "+# argmax" in review.brief and "1 probe passes" in review.brief
+    assert "+# argmax" in review.brief
     (examined,) = [r.event for r in run.of("goal", e.Examined)]
     assert (examined.by, examined.notes) == ("reviewer", ("NOTES.md has a heading and nothing else",))
 

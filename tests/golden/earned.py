@@ -14,7 +14,7 @@ TWO = Requirement(2, "Describe it.", kind="document")
 LATER = Requirement(3, "Tabs are errors.", source="anna, 14:02")
 GOAL = Step("goal", "Support inlines: code spans. Describe it.", test_command="pytest -q")
 RULES = Rules(acceptance=AcceptanceRules(proof="check"))
-CASE = Probe("goal/probe-1/test-a", "test_probe_goal_1_test_a.py", "…", "It works.", "code spans", (1,), "test-a")
+CASE = Probe("goal/probe-1/test-a", "test_probe_goal_1_test_a.py", "…", "It works.", "code spans", (1,))
 
 EARNED: list[tuple[str, e.AnyEvent]] = [
     ("", e.RunStarted(Plan(GOAL), "1" * 40, "", {"main": "m"}, Limits(rounds=40), RULES, "0.3.0")),

@@ -113,10 +113,8 @@ def build_table(records: Iterable[e.Record]) -> Table:
     before: dict[str, str] = {}
     ruled_out: dict[str, str] = {}
     judged: e.EvidenceJudged | None = None
-    needless: e.NeedlessFound | None = None
-    accepted, proposed = "", list[str]()
     verified = by_check = False  # `by_check`: the run is completed by a later `bough verify`.
-    for record in drop_rewound(records):
+    for record in (known := list(drop_rewound(records))):
         task = tasks.setdefault(record.task, _TaskFacts())
         match record.event:
             case e.RequirementsRead() as event:
@@ -125,12 +123,6 @@ def build_table(records: Iterable[e.Record]) -> Table:
                 asked = change_asked(asked, event)
             case e.EvidenceJudged() as event:
                 judged = event
-            case e.NeedlessFound() as event:
-                needless = event
-            case e.Accepted() as event:
-                accepted = event.by or "you"
-            case e.GoalProposed() as event:
-                proposed.append(f"proposed: {event.title} (`bough backlog accept {e.name_proposal(record)}`)")
             case e.Judged():
                 verified = True
             case e.RunFinished() as event:
@@ -168,10 +160,23 @@ def build_table(records: Iterable[e.Record]) -> Table:
         if path in counted
     ]
     notes = dict.fromkeys(note for task in counted.values() for note in task.notes)
-    alone = sum(one.counts for one in asked) == 1
-    rows = (_build_row(one, asked, counted, shown, judged, by_check) for one in asked)
-    rows = (replace(row, read=_list_places(row, needless, alone)) for row in rows)
-    return Table(tuple(rows), (*notes, *proposed), background, accepted, needless)
+    rows = tuple(_build_row(one, asked, counted, shown, judged, by_check) for one in asked)
+    return _add_parts(Table(rows, tuple(notes), background), known)
+
+
+def _add_parts(table: Table, records: list[e.Record]) -> Table:
+    """Add the places that meet each requirement, the agents' proposals, and who accepted the work."""
+    needless, accepted, notes = None, "", list(table.notes)
+    for record in records:
+        if isinstance(record.event, e.NeedlessFound):
+            needless = record.event
+        elif isinstance(record.event, e.Accepted):
+            accepted = record.event.by or "you"
+        elif isinstance(record.event, e.GoalProposed):
+            notes.append(f"proposed: {record.event.title} (`bough backlog accept {e.name_proposal(record)}`)")
+    alone = sum(row.requirement.counts for row in table.rows) == 1
+    rows = tuple(replace(row, read=_list_places(row, needless, alone)) for row in table.rows)
+    return replace(table, rows=rows, notes=tuple(notes), accepted=accepted, needless=needless)
 
 
 def _list_places(row: Evidence, needless: e.NeedlessFound | None, alone: bool) -> tuple[str, ...]:
@@ -183,7 +188,7 @@ def _list_places(row: Evidence, needless: e.NeedlessFound | None, alone: bool) -
     return tuple(found or dict.fromkeys(files))
 
 
-KINDS = e.list_named(build_table, drop_rewound)
+KINDS = e.list_named(build_table, _add_parts, drop_rewound)
 
 
 def _build_case(

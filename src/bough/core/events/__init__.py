@@ -92,7 +92,7 @@ def decoder(kind: str) -> Callable[[bytes], AnyEvent]:
             return strict(body)
         except msgspec.ValidationError:
             known = msgspec.inspect.type_info(KINDS[kind])
-            return msgspec.convert(_drop_unknown(msgspec.json.decode(body), known), KINDS[kind])
+            return msgspec.convert(_drop_unknown(msgspec.json.decode(body), known), KINDS[kind], str_keys=True)
 
     return decode
 
