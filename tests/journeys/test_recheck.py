@@ -3,7 +3,7 @@
 import shutil
 
 from tests.journeys.conftest import Meet
-from tests.journeys.person import RIGHT, SHOUT, TEST_OF_TOTAL, TOTAL, Person, goal, ran
+from tests.journeys.person import CHECK, RIGHT, SHOUT, TEST_OF_TOTAL, TOTAL, Person, goal, ran
 
 
 def move(ann: Person, message: str, **files: str) -> str:
@@ -55,6 +55,19 @@ def test_the_commit_that_breaks_it_is_named(meet: Meet) -> None:
     said = ann.bough("recheck", name, status=3)
     assert f"broken by {culprit[:10]}: goal/probe-1 fails" in said.out
     assert f"broken by {culprit[:10]}" in ann.bough("show", name).out
+
+
+def test_work_that_continues_a_run_is_merged_with_the_work_of_both(meet: Meet) -> None:
+    ann = meet(goal())
+    ann.model.roles["judge"] = lambda request: ann.model.form(request, reason="Asked.", demanded=True, quote=TOTAL)
+    before = ann.read("shop.py")
+    ann.write("shop.py", "def total(*numbers):\n    return 0\n")
+    ann.bough("examine", "--goal", TOTAL, status=3)
+    ann.write("shop.py", before)
+    ann.model.roles.clear()
+    ann.bough("run", "--continue", ann.latest()["run"], "Make the case pass.", "--check", CHECK, status=0)
+    now = move(ann, "Shout.", words=RIGHT[SHOUT][1])
+    assert f"proven at {now[:10]}" in ann.bough("recheck", "latest", status=0).out
 
 
 def test_a_test_that_the_work_repaired_and_main_breaks_again_is_named(meet: Meet) -> None:

@@ -119,7 +119,7 @@ async def open_finished(
         raise UsageError(f"{name} has nothing to check again: no check has passed on its change.")
     ran = (one for one in list_live_probes(task) if one.name in results)
     probes = tuple(one for one in ran if not passed or results[one.name].outcome == "passed")
-    rerun = Rerun(run.base, task.tree, verdict.command, Sides())
+    rerun = Rerun(task.base, task.tree, verdict.command, Sides())
     rerun = replace(rerun, folder=run.folder if run.plan.goal.test_command else "")
     async with open_measuring(session, rerun, choices) as measuring:
         yield run, task, probes, measuring
@@ -369,7 +369,7 @@ class MovedMain(Struct, frozen=True):
         """Find the first commit of main since the work began that breaks it, by bisection; empty if there are no
         commits since."""
         list_since = PersonCommits(self.session.root).list_since
-        commits = await asyncio.to_thread(list_since, self.measuring.run.base, self.tip, FAR)
+        commits = await asyncio.to_thread(list_since, self.measuring.rerun.base, self.tip, FAR)
         first, last = 0, len(commits) - 1
         while first < last:
             middle = (first + last) // 2
