@@ -207,6 +207,17 @@ def test_the_branch_is_compared_with_where_it_left_main(meet: Meet) -> None:
     assert "words.py" not in ann.bough("diff").out
 
 
+def test_what_two_commits_say_is_asked_once(meet: Meet) -> None:
+    ann = meet(goal())
+    branch(ann)
+    ann.git("checkout", "-q", "add")
+    for message in ("fixup! " + TOTAL, TOTAL):
+        ann.git("commit", "-q", "--allow-empty", "-m", message)
+    ann.git("checkout", "-q", "main")
+    assert "the branch add (3 commits)" in ann.bough("examine", "add", status=0).out
+    assert ann.evidence() == [(TOTAL, "proven")]
+
+
 # ── what cannot be examined ─────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -27,7 +27,7 @@ MESSAGES = 50
 """The most commits whose messages are read."""
 LARGEST_PATCH = 64 << 20
 """The most bytes of a patch file."""
-_TRAILER = re.compile(r"(?i)^(?:[\w-]+-by|change-id|bough-[\w-]+|cc): .*\n?", re.MULTILINE)
+_TRAILER = re.compile(r"(?i)^(?:(?:[\w-]+-by|change-id|bough-[\w-]+|cc):|(?:fixup|squash|amend)!) .*\n?", re.MULTILINE)
 
 
 def take_files(repository: Repository, root: Path) -> str:
@@ -267,9 +267,9 @@ class PersonCommits:
         if began == head:
             raise UsageError(f"{what} is empty: {head[:10]} is part of what it is compared with ({base[:10]}).")
         wanted = ("log", "--reverse", "--no-merges", f"-n{MESSAGES}", "--format=%B%x00", f"{began}..{head}")
-        messages = tuple(text for one in self.ask(*wanted).split("\0") if (text := _TRAILER.sub("", one).strip()))
+        *messages, _ = (_TRAILER.sub("", one).strip() for one in self.ask(*wanted).split("\0"))
         count = f" ({len(messages)} commits)" if len(messages) > 1 else ""
-        return GivenChange(f"{what}{count}", began, head, messages=messages)
+        return GivenChange(f"{what}{count}", began, head, messages=tuple(dict.fromkeys(filter(None, messages))))
 
 
 def _read_purpose(patch: bytes) -> tuple[str, ...]:
