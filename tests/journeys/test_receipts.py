@@ -150,6 +150,26 @@ def test_a_hostile_receipt_does_no_harm(meet: Meet, tmp_path: Path) -> None:
         with pytest.raises(BlockingIOError):
             server.accept()
     assert not outside.exists() and not (ann.home / "owned").exists()
-    rerun["probes"][0]["probe"]["path"] = "../../owned.py"
+    case = rerun["probes"][0]["probe"]
+    for path in ("../../owned.py", "/owned.py", "cases/.GIT/config", ".", "", "a" * 501):
+        file.write_text(json.dumps(receipt).replace(f'"path": "{case["path"]}"', f'"path": "{path}"'))
+        assert "leaves the project" in ann.bough("recheck", str(file), status=2).err, path
+    # A case cannot take the outcomes of a test, of another case or of the whole check.
+    rerun["probes"].append(json.loads(json.dumps(rerun["probes"][0])))
+    for name in ("test_shop.TestShop.test_adds", "goal/probe-1", "the check"):
+        rerun["probes"][1]["probe"]["name"] = name
+        file.write_text(json.dumps(receipt))
+        assert "have one name" in ann.bough("recheck", str(file), status=2).err, name
+    rerun["command"] = "true " + "a" * 20_000
     file.write_text(json.dumps(receipt))
-    assert "leaves the project" in ann.bough("recheck", str(file), status=2).err
+    assert "is not a receipt" in ann.bough("recheck", str(file), status=2).err
+
+
+def test_a_receipt_of_thousands_of_tests_is_told_in_few_lines(meet: Meet, tmp_path: Path) -> None:
+    ann, file = shown(meet, tmp_path)
+    receipt = json.loads(file.read_text())
+    invented = {f"test_x.test_{number}": {"before": "failed", "after": "passed"} for number in range(3_000)}
+    receipt["predicate"]["rerun"]["tests"] |= invented
+    file.write_text(json.dumps(receipt))
+    said = ann.bough("recheck", str(file), status=3).out
+    assert "… and 5951 more" in said and said.count("\n") == 53, said[:2000]

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 NOT_PROVEN, DIFFERS = 5, 3
 """The exit statuses of unproven work, and of evidence that is not the same again."""
+LISTED = 50
+"""The most differences from a receipt that are printed."""
 
 
 class JudgedRun(RunResult, frozen=True, kw_only=True):
@@ -110,7 +112,8 @@ async def recheck_file(
     counted = f"{pluralize(len(rerun.tests), 'test')} and {pluralize(len(rerun.probes), 'case')}"
     said = "Not the same as in the receipt." if found else f"The same as in the receipt: {counted} on both sides."
     signed = f"Signed by {who}." if who else "Not signed: what it claims beside is anybody's word."
-    said, status = "\n".join([*found, f"{said} {signed}"]), DIFFERS if found else 0
+    more = [f"… and {len(found) - LISTED} more"] if len(found) > LISTED else []
+    said, status = "\n".join([*found[:LISTED], *more, f"{said} {signed}"]), DIFFERS if found else 0
     return RecheckedReceipt(said=said, exit_status=status, same=not found, differences=found, signed_by=who)
 
 

@@ -20,7 +20,7 @@ from bough.app.choices import Choices, RunObserver
 from bough.app.session import Session
 from bough.core import events as e
 from bough.core.acceptance import receipt as receipts
-from bough.core.acceptance.probes import Probe
+from bough.core.acceptance.probes import Probe, ProbeResult
 from bough.core.acceptance.receipt import ABSENT, CHECK, Receipt, ReceiptCase, Rerun, Sides
 from bough.core.acceptance.verdict import Check
 from bough.core.backlog.decide import list_proven
@@ -68,14 +68,14 @@ class Measuring(Struct, eq=False):
         `tests`: the tree whose tests are used, if they are not its own. `only`: the tests to run, if not all. Without
         the `check`, failing probes run twice."""
         verifier, found = self.ports.verifier, dict[str, str]()
+        done: Sequence[ProbeResult] = ()
         if probes:
             done = await verifier.probe(self.make_work(tree), probes, lambda line: None, once=check)
-            found = {one.name: one.outcome for one in done}
         if check:
             ran = await verifier.run_tests(self.make_work(tests or tree), tree, tests or tree, only)
-            found |= {case.id: case.outcome for case in ran.report.cases}
+            found = {case.id: case.outcome for case in ran.report.cases}
             found[CHECK] = "passed" if ran.exit_status == 0 else "failed"
-        return found
+        return found | {one.name: one.outcome for one in done}  # No test can take the name of a case.
 
     async def measure_sides(self, probes: Sequence[Probe]) -> Rerun:
         """Run everything on both trees of a receipt, and return it with the outcomes."""
@@ -198,7 +198,8 @@ async def recheck_receipt(
                 known = await measuring.ports.verifier.at_base(work, lambda line: None)
                 if known.lacking:
                     raise UsageError(f"`{rerun.command}` cannot run here: {known.lacking}. {known.way_out}".strip())
-        found = [one for one in receipts.list_differences(receipt, now) if not again or one in found]
+        seen = {*found}
+        found = [one for one in receipts.list_differences(receipt, now) if not again or one in seen]
         if not found:
             break
     return rerun, who, found

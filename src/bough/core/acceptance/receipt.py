@@ -18,6 +18,7 @@ Tree = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{40}\Z")]
 CHECK = "the check"
 ABSENT = "absent"
 """The outcome of a test that does not exist without the change, or with it."""
+LONGEST_PATH = 500
 
 
 class Sides(Struct, frozen=True, forbid_unknown_fields=True):
@@ -38,7 +39,7 @@ class Rerun(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     base: Tree
     """The git tree without the change; `head` is the tree with it."""
     head: Tree
-    command: str
+    command: Annotated[str, msgspec.Meta(max_length=20_000)]
     check: Sides
     """The command's results: `passed` or `failed`."""
     tests: dict[str, Sides] = {}
@@ -71,15 +72,18 @@ def write_receipt(receipt: Receipt) -> bytes:
 
 
 def read_receipt(body: bytes, name: str) -> Receipt:
-    """Read the receipt in a file and check its form; paths that leave the project are refused."""
+    """Read the receipt in a file and check its form; paths that leave the project, and ambiguous names, are refused."""
     try:
         receipt = msgspec.json.decode(body, type=Receipt)
     except UNREADABLE as error:
         raise UsageError(f"{name} is not a receipt of bough: {error}.") from None
     rerun = receipt.predicate.rerun
-    for path in (rerun.folder, *(case.probe.path for case in rerun.probes)):
-        if path.startswith("/") or {"..", ".git"} & {*path.split("/")} or "\0" in path:
-            raise UsageError(f"{name} is refused: its path `{path[:100]}` leaves the project.")
+    for path in (rerun.folder or "top", *(case.probe.path for case in rerun.probes)):
+        if {"", ".", "..", ".git"} & {*path.lower().split("/")} or "\0" in path or len(path) > LONGEST_PATH:
+            raise UsageError(f"{name} is refused: its path `{path[:100]}` leaves the project, or is none.")
+    names = [CHECK, *rerun.tests, *(case.probe.name for case in rerun.probes)]
+    if len({*names}) < len(names):
+        raise UsageError(f"{name} is refused: two of its tests and cases have one name.")
     return receipt
 
 
