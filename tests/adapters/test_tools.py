@@ -56,7 +56,7 @@ def test_schemas_stand_by_themselves_and_describe_everything() -> None:
         text = json.dumps(spec.parameters)
         assert "$ref" not in text and "$defs" not in text and "anyOf" not in text
         assert spec.parameters["type"] == "object" and spec.parameters["additionalProperties"] is False
-        assert len(spec.description) > 30
+        assert len(spec.description) > 30, f"say in the description when to use {spec.name}"
         for argument in spec.parameters["properties"].values():
             assert argument["description"] and argument["type"]
         assert len(text) < (2400 if spec.name == "split" else 1200), "it is sent with every request"
