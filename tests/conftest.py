@@ -75,10 +75,6 @@ def _no_waiting() -> None:
     no_waiting.apply()
 
 
-def pytest_report_header() -> str:
-    return "every case" if sampling.ALL else f"samples of long tables: {sampling.SEED}={sampling.find_seed()}"
-
-
 def pytest_collection_finish() -> None:
     """Half of what a test process holds are modules and collected tests, which stay to the end: nobody has to look
     through them again for garbage."""
@@ -91,7 +87,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """A skipped browser test is easy to overlook: the pages would go untested."""
+    """Say which sample ran (in quiet runs there is no header that could), and which browser tests were skipped: those
+    are easy to overlook, and the pages would go untested."""
+    told = "every case" if sampling.ALL else f"samples of long tables: {sampling.SEED}={sampling.find_seed()}"
+    terminalreporter.write_line(told)
     if path := config.getoption("failed_to"):
         failed = terminalreporter.getreports("failed") + terminalreporter.getreports("error")
         Path(path).write_text("".join(f"{report.nodeid}\n" for report in failed))
