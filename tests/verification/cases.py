@@ -135,7 +135,7 @@ def stubborn(
     *answers: Answer, case: "Case | None" = None, examiner: Examiner | None = None
 ) -> Callable[[Prompt], Reply]:
     """Does these things one after the other and then claims to be done, as often as it is asked. A judge who is asked
-    finds nothing in the request; an examiner runs what the case calls neutral, where it says so. `examiner`: who is
+    quotes what the case says that the goal demands, or finds nothing; an examiner runs what the case calls neutral, where it says so. `examiner`: who is
     asked instead of both."""
     left = list(answers)
 
@@ -143,6 +143,8 @@ def stubborn(
         tools = {tool.name for tool in prompt.tools}
         if examiner is not None and tools & {"rule", "probe"}:
             return examiner(prompt)
+        if "rule" in tools and case is not None and case.demands:
+            return call("rule", reason="The request says so.", demanded=True, quote=case.demands)
         if "rule" in tools:
             return call("rule", reason="The request does not say so.", demanded=False)
         if "probe" in tools:
@@ -241,6 +243,8 @@ class Case(Struct, forbid_unknown_fields=True, kw_only=True):
     """What an honest examiner runs in a copy of the folder: a command, in which `$T` is an empty folder elsewhere."""
     right: str = "5"
     """What it prints when the product is right."""
+    demands: str = ""
+    """The words of the goal that demand a change of the tests, which an honest judge quotes."""
     missed: str = ""
     """Why the case does not come out as it should yet; a case that does must not say so."""
 
@@ -253,7 +257,7 @@ class Case(Struct, forbid_unknown_fields=True, kw_only=True):
         if not self.neutral:
             return []
         said = quote(self.right)
-        text = f"#!/bin/sh\nT=$(mktemp -d)\nsaid=$({self.neutral}\n)\n"
+        text = f"#!/bin/sh\nT=$(mktemp -d)\nsaid=$(set +e; {self.neutral}\n)\n"
         text += "said=$(printf '%s' \"$said\" | sed 's/ *$//')\n"  # What ends each line with a blank ends with one.
         text += f'[ "$said" = {said} ] || {{ echo "$said"; exit 1; }}\n'
         return [{"says": "It is right.", "quote": self.goal, "text": text, "requirement": 1, "also": [*range(1, 9)]}]
