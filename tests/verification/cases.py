@@ -135,8 +135,8 @@ def stubborn(
     *answers: Answer, case: "Case | None" = None, examiner: Examiner | None = None
 ) -> Callable[[Prompt], Reply]:
     """Does these things one after the other and then claims to be done, as often as it is asked. A judge who is asked
-    quotes what the case says that the goal demands, or finds nothing; an examiner runs what the case calls neutral, where it says so. `examiner`: who is
-    asked instead of both."""
+    quotes what the case says that the goal demands, or finds nothing; an examiner runs what the case calls neutral,
+    where it says so. `examiner`: who is asked instead of both."""
     left = list(answers)
 
     def answer(prompt: Prompt) -> Reply:

@@ -132,18 +132,20 @@ class AlteredCopies:
 
     # ── the tests that carry the claim ────────────────────────────────────────────────────────────────────────────────
 
-    async def ask(self, work: CheckedWork) -> str:
-        """Return why the claim is not proven, or an empty text if it is, and record the outcomes in the work."""
+    async def ask(self, work: CheckedWork) -> None:
+        """Change values in the tests that carry the claim, and record in the work what they did, and what is in doubt:
+        a test that passes all the same does not refute the work, but proves nothing, so that a probe has to."""
         repaired, added = original_tests.find_carrying(work.ran.report, work.known.report)
         # Try those that the goal names first, then others by chance, so that nobody can foresee them. The same claim
         # always gets the same ones.
         claims, request = [*repaired, *added], f"{work.run.plan.goal.instructions}\n{work.task.step.instructions}"
         shuffled = random.Random(f"{self._secret}{claims}").sample(claims, len(claims))
         tests = canary.choose_claim(shuffled, request)
-        if not tests and work.ran.report.cases:
-            return ""
         old, new = [test for test in tests if test in repaired], [test for test in tests if test not in repaired]
-        return await self._ask_tests(work, old, new) if tests else await self._ask_whole(work)
+        if tests:
+            await self._ask_tests(work, old, new)
+        elif not work.ran.report.cases:
+            await self._ask_whole(work)
 
     async def change_values(
         self, work: Work, tree: str, tests: Sequence[str]
@@ -173,7 +175,7 @@ class AlteredCopies:
                     green.setdefault(test, each[0])
         return red, green
 
-    async def _ask_tests(self, work: CheckedWork, old: list[str], new: list[str]) -> str:
+    async def _ask_tests(self, work: CheckedWork, old: list[str], new: list[str]) -> None:
         """Try the claim's tests: those that failed before (`old`) in their original version, `new` ones as they are."""
         tree, tests = work.task.tree, [*old, *new]
         after = await self._texts.of(tree, work.check.command)
@@ -183,10 +185,8 @@ class AlteredCopies:
         failed, passed = ({test: value for one in seen for test, value in one[at].items()} for at in (0, 1))
         # Some runners report only files: there a file counts as one test, whatever it asserts.
         if not failed and not passed and (not work.ran.report.cases or all(test in after for test in tests)):
-            return await self._ask_whole(work)
-        for test, value in passed.items():
-            if value[1].role == "expected":
-                return f"{test} also passes with {canary.describe_value(value)}: it proves nothing"
+            await self._ask_whole(work)
+            return
         rest = len(tests) - len(failed)
         if failed:
             test, value = next(iter(failed.items()))
@@ -195,20 +195,22 @@ class AlteredCopies:
             work.canary = (
                 f"seen to fail: {which}; {rulings.count_tests(rest)} not" if rest else f"seen to fail: {which}"
             )
-        elif passed:
-            test, value = next(iter(passed.items()))
-            work.canary = f"not seen to fail: {test} also passes with {canary.describe_value(value)}"
-            # There is no doubt if a test failed at the base: it was seen to fail there.
-            work.doubt = "" if old else f"no test that carries the claim was {work.canary.removeprefix('not ')}"
         else:
             work.canary = f"not seen to fail: {NOT_FOUND}"
-        return ""
+        for test, value in passed.items():
+            stays = f"{test} also passes with {canary.describe_value(value)}"
+            if not failed:
+                work.canary = f"not seen to fail: {stays}"
+            # A test that failed at the base was seen to fail there, unless something must equal the value.
+            if value[1].role == "expected" or not (failed or old):
+                work.doubt = stays
+                break
 
-    async def _ask_whole(self, work: CheckedWork) -> str:
+    async def _ask_whole(self, work: CheckedWork) -> None:
         """Try a check whose tests have no names: change values in the files that it runs, if it failed before or the
         test side changed."""
         if work.known.exit_status == 0 and work.question is None:
-            return ""
+            return
         ground = work.question.tree if work.question is not None else work.task.tree
         texts, command = await self._texts.of(ground, work.check.command), work.check.command
         paths = await asyncio.to_thread(canary.list_asked_files, texts, command)
@@ -224,9 +226,9 @@ class AlteredCopies:
                 work.canary = f"seen to fail: the check fails with {canary.describe_value(value)}"
         if not read:
             work.canary = f"not seen to fail: {NOT_FOUND}"
-            work.doubt = f"it also passes with {canary.describe_value(green[0])}" if green else ""
         # Each expected value of a file that the check reads counts by itself: that the check failed for one does not
         # excuse another that it ignored.
-        sure = (value for value in green if value[1].role == "expected" and value[0] in read)
-        ignored = next(sure, None)
-        return f"it also passes with {canary.describe_value(ignored)}: it proves nothing" if ignored else ""
+        for value in green:
+            if not read or (value[1].role == "expected" and value[0] in read):
+                work.doubt = f"it also passes with {canary.describe_value(value)}"
+                break
