@@ -97,7 +97,7 @@ def merge_worse(one: Report, other: Report) -> Report:
 def count_told(output: str) -> int:
     """Count the tests of an unknown runner: the largest number before a word for tests, or lines with an outcome."""
     named = r"tests?|specs?|examples?|assertions?|cases?|successes|checks?|pass(?:ed|ing)|ok"
-    output = re.sub(r"(?m)^(?:[Cc]hecking |-- ).*", "", output[-_READ:])  # Lines of configure and CMake.
+    output = re.sub(r"(?m)^(?:[Cc]hecking |-- ).*", "", output[-_READ:])  # Without lines of configure and CMake.
     numbers = re.findall(rf"(?im)\b(\d{{1,6}})\s+(?:\w+\s+)?(?:{named})\b", output)
     outcome = r"(?:not )?ok|OK|PASS(?:ED)?|SUCCESS|FAIL(?:ED|URE)?|[✓✔√✗✘]"
     said = strip_ansi(output)

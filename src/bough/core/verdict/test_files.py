@@ -100,7 +100,7 @@ class Restoration(Struct, frozen=True):
     texts: Mapping[str, str] = {}
     """New texts of files of which only a part is restored."""
     doubtful: tuple[str, ...] = ()
-    """Restoration files that may be product after all: code that only tests import."""
+    """Restored files that may be product after all: code that only tests import."""
 
     @property
     def changed(self) -> tuple[str, ...]:
@@ -185,7 +185,7 @@ class _TestSide:
         """Find what the check reads and does not test: data that it names, and expectations that only tests import."""
         before = self._before
         code = [path for path in before if is_code(path) and not is_foreign(path)]
-        # A package's own file is loaded, not run: `setup.py` reads the version in it.
+        # What names a package's `__init__.py` does not run it, but reads it, as `setup.py` does for the version.
         called = (path for path in code if find_stem(path) != "__init__" and names_path(self._called, path))
         roots = {*filter(is_test_file, code), *called}
         # A file that the command itself names is what the person wants tested, unless the command compares something

@@ -20,7 +20,7 @@ _INSTALL = r"(?:\$[({]\w+[)}]|[\w.-]+)(?: -\S+)* (?:install|ci|restore|sync)(?:\
 _OF_BSD = r"(?m)^\.[ \t]*(?:include|if|for)\b"
 """Pattern for lines that only BSD's make understands."""
 _FORWARDS = r"(?m)^(?:%|\.DEFAULT)[ \t]*:(?![^\n]*%)[^\n]*\n(?:\t+@?\$[({]MAKE[)}] -C (\w+) \$@)?"
-"""Pattern for a rule for every target, which may be carried out in another folder."""
+"""Pattern for a rule for every target, which may run make in another folder."""
 
 
 class Make(Runner):
