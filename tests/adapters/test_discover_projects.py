@@ -385,6 +385,7 @@ BAD: list[dict[str, str]] = [
     {CI: "- run: " + "(" * 99_000},
     {CI: "- run: |\n" + "    cd a && make test\n" * 10_000},
     {"Makefile": "\n".join(f"test-{n}: a{n}\n\tpytest" for n in range(5_000))},
+    {f"{n}/M.sub" if n else "Makefile": "include $(d)/M.sub\n" * 300 for n in range(300)},
     {
         "package.json": "{" * 100_000,
         "pyproject.toml": "\0[[[=" * 10_000,

@@ -295,7 +295,7 @@ def test_a_package_that_is_installed_from_beside_the_project_is_named_for_what_i
     (library / "pair.py").write_text(f"import money\n{(library / 'pair.py').read_text()}")
     found = look(library, Choices())[0]
     assert found.lacking == f"commands may not use {beside}, from which money is installed"
-    assert "`[sandbox] readable` in your settings" in found.way_out
+    assert '`[sandbox] readable = ["' in found.way_out and ", from" not in found.way_out
     monkeypatch.setenv("BOUGH_SANDBOX_READABLE", str(beside))
     found = look(library, Choices())[0]
     assert found.passed == 1 and not found.lacking, "what it says helps"

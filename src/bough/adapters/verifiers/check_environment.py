@@ -146,7 +146,7 @@ class CheckEnvironment(Struct, frozen=True):
             return f"{get}{self._mention_left_out()}"
         kind = "package" if missing.kind == "command" and missing.language else missing.kind
         name = "HOST" if missing.name == "another host" else missing.name
-        name = _name_service(name) if kind == "service" else name
+        name = _name_service(name) if kind == "service" else name.partition(", from which")[0]
         how = _PROVIDED[kind].format(name) if kind in _PROVIDED else self._explain_install(missing)
         if not missing.declared:
             how += " Should the work write it, name it in the goal."
@@ -266,8 +266,8 @@ _PROVIDED = {
     "`--accept-failing` continues without it.",
     "loopback": "Let commands reach the services of this machine: pass `--network loopback`.",
     "submodule": "Fetch it with `git submodule update --init --recursive`.",
-    "permission": "Let commands read it with `[sandbox] readable` in your settings (a list of folders), or pass a "
-    "check that does without it: `--check CMD`.",
+    "permission": 'Let commands read it: `[sandbox] readable = ["{}"]` in your settings '
+    "(~/.config/bough/config.toml), or pass a check that does without it: `--check CMD`.",
     "target": "Pass the command that runs the tests: `--check CMD` (or `[check] command` in bough.toml).",
     "tests": "Pass the command that runs the tests: `--check CMD` (or `[check] command` in bough.toml).",
     "start": f"Provide what it asks for (`{{}}`), {OR_ANOTHER} with `--check CMD` (or `[check] command` in "

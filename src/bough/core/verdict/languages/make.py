@@ -14,7 +14,7 @@ NAMES = ("GNUmakefile", "makefile", "Makefile")
 _RULE = r"(?P<targets>[^:=#\t][^:=#]*)::?(?![:=])(?P<rest>.*)"
 _OWN_VARIABLE = r"\s*(?:(?:export|override|private)\s+)*[\w.-]+\s*(?:::?:?|[?+!])?="
 _INCLUDE = r"[-s]?include\s+(.+)"
-_DEEPEST = 4
+_MOST_FILES = 100
 _INSTALL = r"(?:\$[({]\w+[)}]|[\w.-]+)(?: -\S+)* (?:install|ci|restore|sync)(?:\s|$)"
 """Pattern for a command that installs packages."""
 _OF_BSD = r"(?m)^\.[ \t]*(?:include|if|for)\b"
@@ -33,7 +33,7 @@ class Make(Runner):
     def find_targets(self, look: ProjectFiles) -> tuple[str, frozenset[str]]:
         """Return the Makefile that make would read here, and the targets of its rules and of included files."""
         name = next((name for name in NAMES if name in look.files), "")
-        return name, frozenset(_list_targets(look, name, 0)) if name else frozenset()
+        return name, frozenset(_list_targets(look, name, set())) if name else frozenset()
 
     def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
         name, known = self.find_targets(look)
@@ -51,7 +51,7 @@ class Make(Runner):
             yield ProjectCommand(command, f"the target {target} of {name}")
         inner = next((path for path in look.near if re.fullmatch(rf"tests?/(?:{'|'.join(NAMES)})", path)), "")
         if inner and not usual:
-            folder, own = parent_folder(inner), frozenset(_list_targets(look, inner, 0))
+            folder, own = parent_folder(inner), frozenset(_list_targets(look, inner, set()))
             target = next((f" {target}" for target in ("test", "check", "tests", "run") if target in own), "")
             yield ProjectCommand(f"make -C {folder}{target}", f"there is a {inner}")
 
@@ -75,7 +75,9 @@ def _find_rule(text: str, target: str) -> tuple[list[str], list[str]]:
     return (found[1].split(), [line.lstrip("\t@- ") for line in found[2].splitlines()]) if found else ([], [])
 
 
-def _list_targets(look: ProjectFiles, path: str, depth: int) -> Iterator[str]:
+def _list_targets(look: ProjectFiles, path: str, seen: set[str]) -> Iterator[str]:
+    """List the targets of a file and of those that it includes; `seen`: the files that were read already."""
+    seen.add(path)
     inside_define = False
     joined = re.sub(r"(?<!\\)\\\r?\n", " ", look.text(path)).splitlines()
     for line in (line if line.startswith("\t") else re.sub(r"(?<!\\)#.*", "", line).rstrip() for line in joined):
@@ -84,12 +86,12 @@ def _list_targets(look: ProjectFiles, path: str, depth: int) -> Iterator[str]:
             inside_define = word != "endef"
             continue
         include = re.fullmatch(_INCLUDE, line.strip())
-        if include and depth < _DEEPEST:
+        if include and len(seen) < _MOST_FILES:
             for name in (one for one in include[1].split() if not re.fullmatch(r"\$[({].*", one) or "/" in one):
                 # A variable in the name may stand for anything: `include $(folder)/Makefile.sub`.
                 fits = re.sub(r"\\\$\\[({]\w+\\[)}]", "[^/]*", re.escape(posixpath.normpath(name)))
-                for other in (each for each in look.near if each != path and re.fullmatch(fits, each)):
-                    yield from _list_targets(look, other, depth + 1)
+                for other in (each for each in look.near if each not in seen and re.fullmatch(fits, each)):
+                    yield from _list_targets(look, other, seen)
         elif not line.startswith("\t"):
             yield from _parse_targets(line)
 
