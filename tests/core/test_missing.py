@@ -56,6 +56,7 @@ COULD_NOT_RUN = [
     (1, "meson.build:9:0: ERROR: Program 'gperf' not found or not executable", "Program 'gperf' not found"),
     (1, "git: 'send-email' is not a git command. See 'git --help'.\nFAILED", "the command `git-send-email`"),
     (1, "E   ModuleNotFoundError: No module named 'psutil'", "psutil is not installed"),
+    (2, "/bin/sh: 1: ./cdecl: not found\nmake: *** [Makefile:9: test] Error 127", ""),
     (127, "sh: 1: eslint: not found", "the command `eslint` is not found"),
     (1, "PHP Fatal error: Failed opening required '/p/vendor/autoload.php'", "is not installed"),
     (2, "Can't locate Try/Tiny.pm in @INC (you may need to install the Try::Tiny module)", "(cpanfile names it)"),

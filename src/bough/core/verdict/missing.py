@@ -92,6 +92,7 @@ _STOPS = (
 )
 """Pattern for lines with which compilers and build tools stop."""
 _UNBUILT = r"(?i)g?make(?:\[\d+\])?: \*\*\* \[(?!\S* ?\S*(?:test|check|spec|run|verify))(?:\S+: )?\S+\] Error"
+_UNMADE = r"(?:^|[\s:'‘])\./\S+: (?:not found|No such file or directory)\s*$"
 _ABOUT_BUILDING = r"(?i)\b(?:build|builds|building|built|compil\w+|linker|configure|makefile|cmake|warnings?)\b"
 _COMMON = frozenset(
     """cannot could directory does error errors fatal file files find found from have line locate make module open
@@ -105,7 +106,9 @@ def find_stop(exit_status: int | None, command: str, text: str, report: Report, 
     without counting anything, so any other output is a failure of the product. None also if the goal speaks of it."""
     if report.cases or report.passed + report.failed or count_told(text) or find_signal(exit_status):
         return None
-    lines = [line.strip() for line in text[-_READ:].splitlines() if line.strip()]
+    # What the project's own build makes (`./tool: not found`) is missing only because that did not run.
+    own = _UNMADE if exit_status not in NOT_STARTED else r"(?!)"
+    lines = [line.strip() for line in text[-_READ:].splitlines() if line.strip() and not re.search(own, line)]
     hard = next((at for at, line in enumerate(lines) if re.match(_STOPS, line)), None)
     weak = next((at for at, line in reversed([*enumerate(lines)]) if re.search(ABSENCE, line)), None)
     runner = find_runner(recognise(command))
