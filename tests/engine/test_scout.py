@@ -148,7 +148,7 @@ def test_it_ends_after_ten_rounds_and_is_not_asked_again_for_the_same_files(unkn
     assert not found.command and len(model.prompts) == 10
     assert "One round is left" in results(model.prompts[-1])[-1]
     (told,) = (event for event in seen if isinstance(event, e.CheckScouted))
-    assert told.refused == {"": "nothing counted within 10 rounds"}
+    assert told.refused == {"": "no proposal counted within 10 rounds"}
     _, journal = run_to_end(unknown, DONE, goal="Write NOTES.txt.", check=None, choices=Choices(rounds=2))
     assert not journal.of(e.CheckScouted), "it found nothing for these files before"
     (unknown / "pyproject.toml").write_text("[project]\nname = 'p'\n")

@@ -273,7 +273,7 @@ def _name_older_failures(task: Task, verdict: Verdict) -> str:
         return ""
     named = ", ".join(one.id for one in failures)
     return (
-        f"nothing new fails, but what failed before the work and the goal does not speak of still does: {named}; "
+        f"nothing new fails; these failed before the work, too, and the goal does not mention them: {named}; "
         "`bough verify --accept-failing` takes the work as it is"
     )
 

@@ -169,7 +169,7 @@ class _Scouting:
             replied = ModelMessage(answer.text, answer.calls, answer.extra)
             prompt = replace(prompt, messages=prompt.messages.then(replied, *results))
         self.over = True
-        self._refuse("", f"nothing counted within {ROUNDS} rounds")
+        self._refuse("", f"no proposal counted within {ROUNDS} rounds")
         return None
 
     async def _perform(self, answer: Answer) -> list[Message]:

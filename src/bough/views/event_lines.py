@@ -110,10 +110,10 @@ RUN_LINES: dict[type, Tell] = {
     e.Undone: lambda it: (f"undone in your files{_name(it.by)}: {pluralize(len(it.files), 'file')}", "yellow"),
     e.HookFailed: lambda it: (f"your hook for {it.hook} {it.why}", "yellow"),
     e.Rechecked: lambda it: (f"checked again: {describe_recheck(it)}", "green" if it.standing == "proven" else "red"),
-    e.PartTried: lambda it: (f"took a part out: {(*it.asked, *it.others, 'nothing')[0]} notices", "dim"),
+    e.PartTried: lambda it: (f"without a part of the change {(*it.asked, *it.others, 'nothing')[0]} fails", "dim"),
     e.NeedlessFound: lambda it: (
-        f"took parts of the change out in {it.checks} checks: {len(it.needless)} of them nothing needs, "
-        f"{len(it.undecided)} undecided"
+        f"parts of the change that nothing needs: {len(it.needless)}; undecided: {len(it.undecided)} "
+        f"({pluralize(it.checks, 'check')})"
     ),
     e.Accepted: lambda it: (f"accepted without proof{_name(it.by)}{given(': {}', it.why)}", "yellow"),
     # what people ask for, say and answer, and what bough asks them

@@ -35,7 +35,7 @@ from bough.ports.verifier import Judgement, Work
 
 NOT_FOUND = "finished, not verified: no check found (pass one with --check CMD, or ask for tests in the goal)"
 ONLY_COMMANDS = "only commands ran, and all succeeded; there is no check"
-SILENT = "it says which tests run only when one fails"
+SILENT = "it names its tests only when one fails"
 LISTED = 50
 """The most disagreements that a verdict lists one by one."""
 
