@@ -236,6 +236,7 @@ def test_bad_input_is_a_sentence(meet: Meet) -> None:
     assert "no commit `nowhere`" in refused(ann, "add", "--base", "nowhere")
     assert "no file differs in your uncommitted changes" in refused(ann)
     assert "empty" in refused(ann, "add..main")
+    assert "there is no such folder" in refused(ann, "add", "--receipt", "nowhere/r.json")
     assert "mutually exclusive" in refused(ann, "add", "--goal", TOTAL, "--goal-file", "goal.md")
     assert "the first commit" in refused(ann, ann.git("rev-list", "--max-parents=0", "HEAD").strip())
     ann.write("shop.py", "")

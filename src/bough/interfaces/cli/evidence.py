@@ -42,6 +42,8 @@ async def examine(
     from bough.interfaces.cli.execution import finish_run, make_display, retry_on_quota, run_to_end
     from bough.interfaces.terminal.output import make_output
 
+    if receipt is not None and not Path(receipt).absolute().parent.is_dir():
+        raise UsageError(f"The receipt cannot be written to {receipt}: there is no such folder.")  # before it costs
     asked = {key: said.pop(key) for key in ABOUT}
     display, choices, page = make_display(as_json), app.Choices(**said), make_output()
 
