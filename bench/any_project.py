@@ -155,6 +155,7 @@ def list_bugs(to: Path) -> list[tuple[str, str, str]]:
             if text.count(f"{line}\n") == 1 and not line.lstrip().startswith(("#", "//", "*"))
         ]
         swapped = [(line, line.replace(a, b, 1)) for line in lines for a, b in SWAPS if a in line]
+        swapped = [pair for pair in swapped if f"{pair[1]}\n" not in text]  # The model says which line it means.
         found.append([(path, *pair) for pair in swapped[:: max(1, len(swapped) // 6)]])
     return [bug for turn in zip_longest(*found) for bug in turn if bug][:MOST_PLANTED]
 

@@ -106,6 +106,7 @@ def test_closing_lines(runner: str, closing: str, counts: tuple[int, int, int]) 
             assert said is not None
             assert said.how == "closing line"
             assert (said.passed, said.failed, said.skipped) == counts
+            assert type(said.failed) is int, "a journal with a bool in its place cannot be read"
 
 
 @pytest.mark.parametrize(

@@ -156,7 +156,8 @@ def test_a_check_that_stops_early_cannot_run_unless_somebody_means_it(
     [
         ("psutil", "Add a shop.", True),
         ("psutil", "Write `psutil`.", False),
-        ("psutil", "Make the tests pass.", False),
+        ("psutil", "Make the tests pass.", True),
+        ("pears", "Make the tests pass.", False),
         ("pair_tools", "Add a shop.", False),
     ],
 )
@@ -164,7 +165,7 @@ def test_a_module_that_nothing_declares_is_missing_unless_the_work_may_write_it(
     module: str, goal: str, missing: bool
 ) -> None:
     case = Case("test_pair.py", "error", f"ModuleNotFoundError: No module named '{module}'")
-    base = ProjectFacts({}, ["pair.py", "test_pair.py"], goal)
+    base = ProjectFacts({}, ["pair.py", "test_pair.py"], goal, is_published=lambda one: one.name == "psutil")
     found = find_missing(2, "pytest", case.message, Report("junit", (case,), failed=1), base)
     assert (found is not None) == missing
 

@@ -303,6 +303,11 @@ def _find_debian(*names: str) -> str:
     return next((name for name in asked if name in known), "")
 
 
+def is_published(missing: Missing) -> bool:
+    """Whether the system's packages include a module, so that it is hardly one that the work should write."""
+    return bool(_find_debian(missing.debian or f"python3-{missing.name}".lower().replace("_", "-")))
+
+
 def _is_package(package: str, wanted: str) -> bool:
     """Whether a package is the wanted one, with its version in its name (`guile-3.0-dev`) or spelled with `++`."""
     stem = re.escape(wanted.removeprefix("lib").removesuffix("-dev").replace("+", "p"))

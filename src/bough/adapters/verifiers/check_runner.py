@@ -23,7 +23,7 @@ import msgspec
 from msgspec.structs import replace
 
 from bough.adapters.tools.output_text import decode_output
-from bough.adapters.verifiers.check_environment import CheckEnvironment
+from bough.adapters.verifiers.check_environment import CheckEnvironment, is_published
 from bough.adapters.verifiers.tree_texts import Texts
 from bough.core.acceptance.verdict import Case, Check
 from bough.core.errors import BoughError, SetupFailed
@@ -254,7 +254,8 @@ class CheckRunner:
                 return ran.known
             paths = await self.workspaces.paths(tree)
             texts = await self.workspaces.texts(tree, [path for path in paths if names_dependencies(path)])
-            facts = ProjectFacts(texts, paths, work.task.step.instructions, tree != work.run.base)
+            goal, has_work = work.task.step.instructions, tree != work.run.base
+            facts = ProjectFacts(texts, paths, goal, has_work, is_published)
             return self._environment.examined(ran, work.check, facts)
 
         if self._find_lender(work, tree) is not None:

@@ -7,7 +7,7 @@ script that does not exist yet, do not count as missing: the task may have to wr
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from msgspec import Struct
 
@@ -26,12 +26,14 @@ _ABOUT_TESTS = r"(?i)\b(?:tests?|specs?|suite|check|green|CI)\b"
 
 class ProjectFacts(Struct, frozen=True):
     """The project in which a check ran: the texts that say what has to be installed, by path; its files; what the run
-    is asked to do; and whether the work is among the files, so that it can be to blame."""
+    is asked to do; whether the work is among the files, so that it can be to blame; and who knows whether a module is a
+    package that others publish."""
 
     manifests: Mapping[str, str]
     paths: Collection[str]
     goal: str = ""
     has_work: bool = False
+    is_published: Callable[[Missing], bool] = lambda missing: False
 
 
 def names_dependencies(path: str) -> bool:
@@ -267,13 +269,15 @@ def _is_named(name: str, text: str) -> bool:
 
 
 def _may_be_ours(missing: Missing, base: ProjectFacts) -> bool:
-    """Whether a module that nothing declares may be the project's own: the work needs it, the goal is about tests, or
-    a file's name or the goal shares a word with it. A module for testing never is."""
+    """Whether a module that nothing declares may be the project's own: the work needs it, a file's name or the goal
+    shares a word with it, or the goal is about tests and nobody publishes it. A module for testing never is."""
     last = re.split(r"[/.:]+", missing.module)[-1]
     stems = (find_stem(path) for path in base.paths if not path.startswith("."))
     known = _split_words(f"{' '.join(stems)} {base.goal}")
-    ours = base.has_work or re.search(_ABOUT_TESTS, base.goal) or not _split_words(last).isdisjoint(known)
-    return bool(ours) and not re.search(_FOR_TESTS, missing.module)
+    if re.search(_FOR_TESTS, missing.module):
+        return False
+    about = re.search(_ABOUT_TESTS, base.goal) and not base.is_published(missing)
+    return base.has_work or not _split_words(last).isdisjoint(known) or bool(about)
 
 
 def _split_words(text: str) -> set[str]:

@@ -261,7 +261,7 @@ def _read_closing(line: int, match: re.Match[str]) -> ClosingLine:
             told = {kind: re.findall(rf"(\d{{1,9}}) (?:{words})(?!\w)", said) for kind, words in KINDS.items()}
             counts.update({kind: sum(map(int, numbers)) for kind, numbers in told.items() if numbers})
         elif kind == "least":
-            least = max(least, int(said) if said.isdecimal() else bool(said))
+            least = max(least, int(said) if said.isdecimal() else int(bool(said)))
         elif said:
             counts[kind] += int(said) if said.isdecimal() else 1
     return make_closing(line, {**counts, "failed": max(counts["failed"], least)} if least else counts)
