@@ -229,6 +229,6 @@ class AlteredCopies:
         # Each expected value of a file that the check reads counts by itself: that the check failed for one does not
         # excuse another that it ignored.
         for value in green:
-            if not read or (value[1].role == "expected" and value[0] in read):
+            if value[1].role == "expected" and (not read or value[0] in read):
                 work.doubt = f"it also passes with {canary.describe_value(value)}"
                 break
