@@ -196,6 +196,8 @@ def test_documentation_tests_keep_their_ids_when_lines_move() -> None:
          "3 tests, 2 failures so far"),
         (["  ✓ adds (2 ms)", "  ✕ fails"], "2 tests, 1 failure so far"),
         (["test a ... ok"], "1 test, 0 failures so far"),
+        # Lines that come at once are told as one, so that `collected 3 items` may be missed.
+        (["=== test session starts ===", "test_a.py::test_a FAILED [ 33%]"], "1 test, 1 failure so far"),
         (["\x1b[32mok 1 - a\x1b[0m", "nothing"], "1 test, 0 failures so far"),
     ],
 )  # fmt: skip

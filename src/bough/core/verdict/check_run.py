@@ -248,7 +248,7 @@ def describe_result(finished: CommandResult) -> str:
 
 _LONGEST_STEP = 4_000
 _TOTAL = r"(?:collecting \.\.\. )?collected (\d{1,7}) items?(?: / .*)?|running (\d{1,7}) tests?"
-_SUMMARY = r"={70}|=+ [A-Za-z ]+ =+|failures:|✖ failing tests:|[#ℹ] tests \d+"
+_SUMMARY = r"={70}|=+ (?!test session)[A-Za-z ]+ =+|failures:|✖ failing tests:|[#ℹ] tests \d+"
 """Pattern for the line after which runners list the failures a second time."""
 _DOTS = r"(?:\S+\.py )?([.FEsxXRu,-]+) *\[ *\d+%\]|\S+\.py ([.FEsxXRu,-]+)"
 _STEP = (
