@@ -1,10 +1,10 @@
 """Helpers for the texts of files: differences, indented blocks and brackets."""
 
-import json
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 Read = Callable[[str], str | None]
@@ -33,10 +33,9 @@ class LineCount(Struct, frozen=True):
 
 def parse_object(text: str) -> dict[str, Any] | None:
     try:
-        found = json.loads(text)
+        return msgspec.json.decode(text, type=dict[str, Any])
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
 
 
 def compare_lines(old: Sequence[str], new: Sequence[str]) -> Sequence[tuple[str, int, int, int, int]]:
@@ -52,18 +51,11 @@ def find_block(lines: Sequence[str], head: int) -> tuple[int, int]:
         not lines[end].strip() or measure_indent(lines[end]) > indent or re.match(r"\s*[)\]}{]", lines[end])
     ):
         end += 1
-        if (
-            re.match(r"\s*[)\]}]", lines[end - 1])
-            and measure_indent(lines[end - 1]) <= indent
-            and not re.search(r"[{(\[:]\s*$", lines[end - 1])
-        ):
+        closes = re.match(r"\s*[)\]}]", lines[end - 1]) and not re.search(r"[{(\[:]\s*$", lines[end - 1])
+        if closes and measure_indent(lines[end - 1]) <= indent:
             break
-    first = head
-    while (
-        first
-        and measure_indent(lines[first - 1]) >= indent
-        and re.match(r"\s*(?:@|\[\(?|\)|\])|\s{4}", lines[first - 1])
-    ):
+    above, first = r"\s*(?:@|\[\(?|\)|\])|\s{4}", head
+    while first and measure_indent(lines[first - 1]) >= indent and re.match(above, lines[first - 1]):
         first -= 1
     return next((at for at in range(first, head) if re.match(r"\s*@", lines[at])), head), end
 

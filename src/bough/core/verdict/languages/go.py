@@ -86,6 +86,7 @@ class GoLanguage(Language):
     dependency_files = r"(^|/)go\.mod$"
     programs = frozenset({"go"})
     frames = r"/usr/local/go/src"
+    moved = r"# \S+ \["
     no_package = (
         r"(?:no required module provides package|missing go\.sum entry for module providing package"
         r"|cannot find module providing package|cannot find package(?= \S+ in any of)) \"?([^\s\"]+?)\"?[;:]?\s"

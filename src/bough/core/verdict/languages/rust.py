@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from itertools import takewhile
 from shlex import quote
 
 from bough.core.acceptance.verdict import Case, CaseOutcome
@@ -17,6 +18,8 @@ _DOC_SECTION = r" +Doc-tests (\S+)"
 _TEST = r"test (.+?)(?: - should panic)? \.\.\. (ok|FAILED|ignored)(?:, .*)?"
 _OUTPUT = r"(?m)^---- (.+?) stdout ----$((?:\n(?!---- .+? stdout ----$|(?:failures|successes):$|test result: ).*)*)"
 """Pattern for the output of a failing test, up to the output of the next test or the list of names."""
+_PANIC = r"thread '.*' .*panicked at [^']*:$|\s*$"
+"""Pattern for the line before the message of a panic."""
 _OUTCOMES: dict[str, CaseOutcome] = {"ok": "passed", "ignored": "skipped"}
 
 
@@ -61,24 +64,18 @@ class Cargo(Runner):
         found.sort(key=lambda each: (each[0].endswith(":doc"), *map(int, re.findall(r"\(line (\d{1,9})\)", each[1]))))
         cases = []
         for target, name, outcome in found[:MOST_CASES]:
-            trace = told.get(name, [])[:MOST_LINES]
+            trace = [line for line in told.get(name, ()) if not re.match(_PANIC, line)][:MOST_LINES]
             # Leave out the line number of a documentation test, which changes with every edit above it.
             stable = re.sub(r" \(line \d+\).*", "", name)
-            cases.append(make_case(f"{target}::{stable}", outcome, _find_panic(trace), "\n".join(trace), root=root))
+            said = " ".join(
+                takewhile(lambda line: not re.match(r"note:|stack backtrace", line), map(str.strip, trace[:3]))
+            )
+            cases.append(make_case(f"{target}::{stable}", outcome, said, "\n".join(trace), root=root))
         return cases
 
     def file(self, path: str, look: ProjectFiles, test: str) -> str:
         whole = " --test" if parent_folder(path) == "tests" else ""
         return f"cargo test{whole} {quote(find_stem(path))}"
-
-
-def _find_panic(trace: Sequence[str]) -> str:
-    for at, line in enumerate(trace):
-        if re.match(r"thread '.*' .*panicked at ", line):
-            told = [each.strip() for each in trace[at + 1 : at + 4]]
-            stops = [n for n, each in enumerate(told) if not each or each.startswith(("note:", "stack backtrace"))]
-            return " ".join(told[: stops[0]] if stops else told) or line
-    return ""
 
 
 class Rust(Language):
