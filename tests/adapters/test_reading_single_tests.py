@@ -106,6 +106,61 @@ def test_unittest_of_older_pythons() -> None:
 
 NAMED = [
     (
+        "minitest",
+        """  1) Failure:
+CalcTest#test_adds [test/calc_test.rb:9]:
+Expected: 3
+  Actual: 4
+
+  2) Error:
+CalcTest#test_loads:
+LoadError: cannot load such file -- only_here
+    test/calc_test.rb:13:in `require'
+
+  3) Skipped:
+CalcTest#test_later [test/calc_test.rb:20]:
+later
+
+3 runs, 1 assertions, 1 failures, 1 errors, 1 skips""",
+        {"CalcTest#test_adds": "failed", "CalcTest#test_loads": "failed"},
+        ("CalcTest#test_loads", "LoadError: cannot load such file"),
+    ),
+    (
+        "minitest",
+        """===============================================================================
+Error: test_loads(CalcTest): LoadError: cannot load such file -- only_here
+/calc/test/test_calc.rb:13:in `require'
+===============================================================================
+Failure: test: adds small numbers(CalcTest)
+<3> expected but was
+<4>.
+3 tests, 1 assertions, 1 failures, 1 errors, 0 pendings, 0 omissions, 0 notifications""",
+        {"test_loads(CalcTest)": "failed", "test: adds small numbers(CalcTest)": "failed"},
+        ("test_loads(CalcTest)", "LoadError: cannot load such file"),
+    ),
+    (
+        "prove",
+        """t/a.t .. ok
+Can't locate Test/Needs.pm in @INC (you may need to install the Test::Needs module)
+BEGIN failed--compilation aborted at t/b.t line 3.
+t/b.t ..
+Dubious, test returned 2 (wstat 512, 0x200)
+No subtests run
+#   Failed test 'adds'
+t/c.t ..
+Failed 1/2 subtests
+t/d.t .. skipped: no network
+
+Test Summary Report
+-------------------
+t/b.t (Wstat: 512 (exited 2) Tests: 0 Failed: 0)
+t/c.t (Wstat: 256 (exited 1) Tests: 2 Failed: 1)
+Files=4, Tests=9,  1 wallclock secs ( 0.05 usr  0.03 sys +  0.59 cusr  0.18 csys =  0.85 CPU)
+Result: FAIL""",
+        {"t/a.t": "passed", "t/b.t": "failed", "t/c.t": "failed", "t/d.t": "skipped"},
+        ("t/b.t", "Can't locate Test/Needs.pm"),
+    ),
+    (
         "tap",
         "1..3\nok 1 adds\nnot ok 2 - divides\n# (in test file a.bats, line 4)\nok 3 later # skip not yet",
         {"adds": "passed", "divides": "failed", "later": "skipped"},

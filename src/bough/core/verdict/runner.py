@@ -114,6 +114,10 @@ class Runner:
     """Meaning of the outcomes in `named`; any other outcome is a failure."""
     repeated: ClassVar[str] = ""
     """Pattern for lines among a test's output that only repeat known counts."""
+    left_out: ClassVar[str] = ""
+    """Pattern for passages that name tests which were skipped."""
+    said_before: ClassVar[bool] = False
+    """Whether a test's output stands before the line that reports the test (`named`), and not after it."""
     verbose: ClassVar[Mapping[str, str]] = {}
     """Variables that make the runner name its tests even if the command does not show the runner (`make test`)."""
 
@@ -191,11 +195,14 @@ class Runner:
 
     def cases(self, lines: Sequence[str], root: str) -> Iterable[Case]:
         found: list[tuple[re.Match[str], list[str]]] = []
+        said: list[str] = []
+        lines = re.sub(self.left_out, "", "\n".join(lines)).split("\n") if self.left_out else lines
         for line in lines if self.named else ():
             if match := re.fullmatch(self.named, line.strip()):
-                found.append((match, []))
-            elif found and line.strip() and not (self.repeated and re.fullmatch(self.repeated, line.strip())):
-                found[-1][1].append(line.rstrip())
+                found.append((match, said if self.said_before else []))
+                said = [] if self.said_before else found[-1][1]
+            elif line.strip() and not (self.repeated and re.fullmatch(self.repeated, line.strip())):
+                said.append(line.rstrip())
         for match, after in found:
             told = [*filter(None, [match.groupdict().get("said")]), *after]
             known = self.outcomes.get(match["outcome"] or "", "failed")

@@ -1,6 +1,7 @@
 """Perl, with prove."""
 
 from collections.abc import Iterable
+from typing import ClassVar
 
 from bough.core.verdict.language import Language
 from bough.core.verdict.project_files import ProjectFiles
@@ -17,6 +18,11 @@ class Prove(Runner):
         (r"Makefile\.PL", "", "perl Makefile.PL && make test"),
         (r"Build\.PL", "", "perl Build.PL && ./Build test"),
     )
+
+    named = r"(?P<test>\S+) \.{2,}(?: (?P<outcome>ok|skipped)(?:: .*| +\d+ ms)?)?"
+    outcomes: ClassVar = {"ok": "passed", "skipped": "skipped"}
+    repeated = r"Dubious, test returned .*|No subtests run|Failed \d+/\d+ subtests|All \d+ subtests passed"
+    said_before = True
     closes = r"Files=\d+, Tests=(?P<total>\d{1,9}), +[\d.]+ wallclock secs .*\nResult: (?:PASS|NOTESTS|(?P<least>FAIL))"
 
     def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:

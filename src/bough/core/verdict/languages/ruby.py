@@ -73,6 +73,13 @@ class Minitest(Runner):
         r"(?:, (?P<skipped>\d{1,9}) (?:skips|pendings))?.*"
     )
 
+    named = (
+        r"(?P<unit>(?:Failure|Error): )?(?P<test>(?(unit)\w.*?\([\w:]+\)|[A-Z][\w:]*#\S+?))"
+        r"(?(unit)(?:: (?P<said>.*))?|(?: \[\S+\])?:)(?P<outcome>)"
+    )
+    repeated = r"\d+\) (?:Failure|Error):|=+"
+    left_out = r"(?m)^ *\d+\) Skipped:\n.*$"
+
     def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
         tests = [path for path in look if re.fullmatch(r"test/(?:.*/)?(?:test_.*|.*_test)\.rb", path)]
         if not tests:

@@ -64,12 +64,11 @@ class Cargo(Runner):
         found.sort(key=lambda each: (each[0].endswith(":doc"), *map(int, re.findall(r"\(line (\d{1,9})\)", each[1]))))
         cases = []
         for target, name, outcome in found[:MOST_CASES]:
-            trace = [line for line in told.get(name, ()) if not re.match(_PANIC, line)][:MOST_LINES]
+            trace = told.get(name, [])[:MOST_LINES]
+            panic = [line.strip() for line in trace if not re.match(_PANIC, line)][:3]
             # Leave out the line number of a documentation test, which changes with every edit above it.
             stable = re.sub(r" \(line \d+\).*", "", name)
-            said = " ".join(
-                takewhile(lambda line: not re.match(r"note:|stack backtrace", line), map(str.strip, trace[:3]))
-            )
+            said = " ".join(takewhile(lambda line: not re.match(r"note:|stack backtrace", line), panic))
             cases.append(make_case(f"{target}::{stable}", outcome, said, "\n".join(trace), root=root))
         return cases
 
