@@ -59,7 +59,7 @@ SAID: list[tuple[str, str, tuple[int, int, int]]] = [
     ("node", "ℹ tests 1\nℹ suites 0\nℹ pass 1\nℹ fail 0\nℹ cancelled 0\nℹ skipped 0\nℹ todo 0\nℹ duration_ms 3", (1, 0, 0)),
     ("node", "1..0\n# tests 0\n# suites 0\n# pass 0\n# fail 0\n# cancelled 0\n# skipped 0\n# todo 0\n# duration_ms 5.6",
      (0, 0, 0)),
-    ("node", "ok 1 - /w/a.test.mjs\n1..1\n# tests 1\n# suites 0\n# pass 1\n# fail 0\n# cancelled 0", (1, 0, 0)),
+    ("node", "ok 1 - /w/a.test.mjs\n1..1\n# tests 1\n# suites 0\n# pass 1\n# fail 0\n# cancelled 0", (0, 0, 0)),
     ("jest", "Test Suites: 1 failed, 2 passed, 3 total\nTests:       1 failed, 1 skipped, 1 todo, 3 passed, 6 total\n"
      "Snapshots:   0 total\nTime:        0.5 s\nRan all test suites.", (3, 1, 2)),
     ("jest", "Test Suites: 1 failed, 1 total\nTests:       0 total\nSnapshots:   0 total\nTime:        0.1 s", (0, 1, 0)),

@@ -119,17 +119,23 @@ def read_closing(lines: Sequence[str], runner: str) -> tuple[str, ClosingLine] |
 def read_results(body: bytes | None, output: str, exit_status: int | None, runner: str, root: str = "") -> Report:
     """Read the results of a test run from its report file (`body`), its output and its exit status. The path `root` is
     removed from ids and traces. The report of a command that was killed (`exit_status` None) is ignored."""
-    said = read_closing_lines(output, runner, root)
+    said = _read_counts(output, runner, root)
     known = find_runner(runner) or _UNKNOWN
     cases = known.read(body, root) if body and exit_status is not None else None
     if cases is None:
-        return said or Report("exit status")
+        return said[0] if said else Report("exit status")
     told = count_cases("junit", cases)
-    return merge_worse(told, said) if said else told
+    return merge_worse(told, said[1]) if said else told
 
 
 def read_closing_lines(output: str, runner: str, root: str = "") -> Report | None:
     """Read the counts in the closing lines of a runner (of any runner if `runner` is empty); None if there are none."""
+    said = _read_counts(output, runner, root)
+    return said[0] if said else None
+
+
+def _read_counts(output: str, runner: str, root: str) -> tuple[Report, Report] | None:
+    """Read the closing lines: return the report to use without a report file, and the one to compare with a file."""
     if not output.strip():
         return None
     most = _MOST_LINES if find_runner(runner) else _MOST_UNKNOWN
@@ -145,4 +151,5 @@ def read_closing_lines(output: str, runner: str, root: str = "") -> Report | Non
     ran = said.passed + said.failed + said.skipped > 0
     passed = max(said.passed, named.passed) if ran else 0
     failed, skipped = max(said.failed, named.failed), max(said.skipped, named.skipped)
-    return Report("closing line", cases, passed, failed, skipped)
+    alone = Report("closing line", cases, max(passed - said.doubtful, 0), failed, skipped)
+    return alone, Report("closing line", cases, passed, failed, skipped)

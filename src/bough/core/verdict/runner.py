@@ -43,6 +43,8 @@ class ClosingLine(NamedTuple):
     passed: int
     failed: int
     skipped: int = 0
+    doubtful: int = 0
+    """How many of the passed tests may not be tests at all."""
 
 
 class ProjectCommand(NamedTuple):
@@ -283,7 +285,7 @@ def choose_worst(found: Sequence[ClosingLine]) -> ClosingLine | None:
     """Combine several closing lines near the end into the worst case: each may report on different tests."""
     if not found:
         return None
-    line, passed, failed, skipped = zip(*found, strict=True)
+    line, passed, failed, skipped, _ = zip(*found, strict=True)
     return ClosingLine(max(line), min(passed), max(failed), max(skipped))
 
 

@@ -27,7 +27,9 @@ from bough.core.verdict.languages.javascript.runners import (
     read_package,
 )
 from bough.core.verdict.project_files import ProjectFiles
-from bough.core.verdict.runner import join_options, strip_file
+from bough.core.verdict.runner import ClosingLine, join_options, strip_file
+
+_FILE = r"(?:ok \d+ - |✔ )\S+\.[cm]?[jt]sx?(?: \([\d.]+ms\))?(?: # .*)?"
 
 
 class NodeTestRunner(JavaScript):
@@ -59,6 +61,11 @@ class NodeTestRunner(JavaScript):
         leaves = sorted({strip_file(one).split(" > ")[-1] for one in ids})
         patterns = (f"--test-name-pattern={quote(f'(^| ){escape_regex(name)}$')}" for name in leaves)
         return self.put_in(command, " ".join(patterns))
+
+    def closing(self, lines: Sequence[str]) -> ClosingLine | None:
+        # A file without tests is reported as a passing test, under its own name.
+        ended, files = super().closing(lines), sum(1 for line in lines if re.fullmatch(_FILE, line))
+        return ended._replace(doubtful=files) if ended is not None else None
 
     def chosen(self, look: ProjectFiles) -> bool:
         others = find_manager(look) == "bun" or {"deno.json", "deno.jsonc"} & look.files
