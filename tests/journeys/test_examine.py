@@ -354,25 +354,22 @@ def test_what_failed_before_does_not_count_against_the_change(meet: Meet) -> Non
 def test_a_pull_request_is_read_with_the_persons_own_client(meet: Meet, tmp_path: Path, here: bool) -> None:
     ann = meet(goal())
     branch(ann, message="Sum.")
-    told = {
-        "title": TOTAL,
-        "body": "",
-        "baseRefName": "main",
-        "baseRefOid": ann.git("rev-parse", "main").strip(),
-        "headRefOid": ann.git("rev-parse", "add").strip() if here else "0" * 40,
-    }
+    commits = ann.git("rev-parse", "main").strip(), ann.git("rev-parse", "add").strip() if here else "0" * 40
+    told = [TOTAL, "", "main", *commits]
     (tmp_path / "bin").mkdir()
     (tmp_path / "diff").write_text(ann.git("diff", "main", "add"))
     (tmp_path / "view").write_text(json.dumps(told))
     program = tmp_path / "bin" / "gh"
-    program.write_text(f'#!/bin/sh\ntest "$3" = 7 || exit 1\ncat "{tmp_path}/$2"\n')
+    asked = {"diff 7": "diff", "repos/{owner}/{repo}/pulls/7 --jq": "view"}
+    answers = "".join(f'"{words}") cat "{tmp_path}/{file}" ;;\n' for words, file in asked.items())
+    program.write_text(f'#!/bin/sh\ncase "$2 $3" in\n{answers}*) exit 1 ;;\nesac\n')
     program.chmod(0o755)
     if not here:
         ann.git("branch", "-D", "add")
     ann.extra["PATH"] = f"{program.parent}:{ann.env['PATH']}"
     said = ann.bough("examine", "#7", status=0)
     assert "the pull request #7" in said.out and (TOTAL, "proven") in ann.evidence()
-    assert "`gh pr` failed" in ann.bough("examine", "#8").err
+    assert "`gh api` failed" in ann.bough("examine", "#8").err
     program.unlink()
     (program.parent / "git").symlink_to(shutil.which("git") or "")
     ann.extra["PATH"] = str(program.parent)  # nor one of the system's

@@ -6,7 +6,6 @@ agent repairs anything: refuted work stays refuted.
 
 import asyncio
 import re
-from collections import defaultdict
 from functools import partial
 
 import msgspec
@@ -43,14 +42,13 @@ async def find_change(session: Session, what: str, against: str = "") -> GivenCh
 def _find_request(session: Session, number: str, against: str) -> GivenChange:
     """Find a pull request: by its commits if they are in this repository, else as a patch."""
     ask, commits = partial(run_theirs, root=session.root), PersonCommits(session.root)
-    says = f"the pull request #{number}"
+    says, fields = f"the pull request #{number}", '[.title, .body, .base.ref, .base.sha, .head.sha] | map(. // "")'
     try:
-        wanted = ("gh", "pr", "view", number, "--json", "title,body,baseRefName,baseRefOid,headRefOid")
-        told = defaultdict(str, msgspec.json.decode(ask(wanted), type=dict[str, str]))
+        told = ask(("gh", "api", f"repos/{{owner}}/{{repo}}/pulls/{number}", "--jq", fields))
+        title, body, branch, known, head = msgspec.json.decode(told, type=tuple[str, str, str, str, str])
     except UNREADABLE as error:
         raise UsageError(f"The answer of `gh` about {says} cannot be read ({error}): update `gh`.") from None
-    messages, head = (f"{told['title']}\n\n{told['body']}".strip(),), told["headRefOid"]
-    names = (against, told["baseRefOid"], f"origin/{told['baseRefName']}", told["baseRefName"])
+    messages, names = (f"{title}\n\n{body}".strip(),), (against, known, f"origin/{branch}", branch)
     base = next((found for name in names if name and (found := commits.find(name))), "") or commits.require("HEAD")
     if head and commits.find(head):
         return replace(commits.compare(base, head, says), says=says, messages=messages)
