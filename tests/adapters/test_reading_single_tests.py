@@ -47,6 +47,12 @@ def test_go_test() -> None:
     assert "b/b.go:3:2: undefined: x" in cases["example.com/m/b"].trace
 
 
+def test_a_package_of_go_without_modules_has_one_name_in_every_checkout() -> None:
+    said = "=== RUN   TestA\n--- PASS: TestA (0.00s)\nPASS\nok  \t_/w/{0}\t0.1s\n=== RUN   TestB\n--- PASS: TestB (0.00s)\nPASS\nok  \t_/w/{0}/in\t0.1s\n"
+    one, other = ({case.id for case in read_results(None, said.format(at), 0, "go", f"/w/{at}").cases} for at in "xy")
+    assert one == other == {".::TestA", "_in::TestB"}
+
+
 def test_a_go_test_that_never_ended_is_an_error() -> None:
     cut = "=== RUN   TestX\npanic: no\nFAIL\tp\t0.1s\nFAIL"
     cases = read_results(None, cut, 1, "go").cases

@@ -47,7 +47,7 @@ _CLOSED = """
 
 TOOLS = """
     .cargo/bin .rustup .pyenv .rbenv .nvm .volta .asdf .sdkman .fnm .bun/bin .deno/bin .ghcup .dotnet .juliaup .elan
-    .local/bin .local/lib .local/share/uv .local/share/pipx .local/share/mise .local/share/virtualenvs
+    .local/bin .local/lib .local/pipx .local/share/uv .local/share/pipx .local/share/mise .local/share/virtualenvs
     .local/share/pnpm .local/share/fnm .jdks .linuxbrew go/bin miniconda3 anaconda3 miniforge3 .virtualenvs n
     .cache/ms-playwright .cache/pypoetry/virtualenvs .cache/node/corepack .local/share/gem
 """.split()  # noqa: SIM905

@@ -51,8 +51,10 @@ class Go(Runner):
             elif package := re.fullmatch(_PACKAGE, line):
                 if package[1] == "FAIL" and not {"failed", "error"} & {*tests.values()}:
                     tests[""] = "error"
+                # Without modules a package is named by its path, which differs in every checkout.
+                place = "." if len(root) > 1 and package[2] == f"_{root.rstrip('/')}" else package[2]
                 for test, outcome in tests.items():
-                    name = f"{package[2]}::{test}" if test else package[2]
+                    name = f"{place}::{test}" if test else place
                     cases.append(make_case(name, outcome, None, "\n".join(said.get(test, ())[-MOST_LINES:]), root=root))
                 tests, said, current = {}, {"": said.get("", [])}, ""
             elif not re.fullmatch(r"PASS|FAIL|=== .*|exit status \d+|coverage: .*", line):
