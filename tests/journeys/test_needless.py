@@ -70,7 +70,7 @@ def test_what_nothing_needs_is_listed_with_what_ran(meet: Meet) -> None:
     assert "| proven | goal/probe-1 | shop.py:10 |" in ann.read(f".bough/pr-{report['run']}.md")
     # All of it can go at once, and the person's files are as they were.
     assert ann.git("status", "--porcelain") == ""
-    assert "took parts of the change out" in ann.bough("log").out
+    assert "parts of the change that nothing needs: 3; undecided: 0" in ann.bough("log").out
 
 
 def test_parts_that_work_only_together_go_together(meet: Meet) -> None:

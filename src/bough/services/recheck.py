@@ -20,7 +20,7 @@ from bough.app.choices import Choices, RunObserver
 from bough.app.session import Session
 from bough.core import events as e
 from bough.core.acceptance import receipt as receipts
-from bough.core.acceptance.probes import Probe, ProbeResult
+from bough.core.acceptance.probes import Probe
 from bough.core.acceptance.receipt import ABSENT, CHECK, Receipt, ReceiptCase, Rerun, Sides
 from bough.core.acceptance.verdict import Check
 from bough.core.backlog.decide import list_proven
@@ -67,15 +67,15 @@ class Measuring(Struct, eq=False):
         """Return the outcome of each probe, of each test that is known by name, and of the check as a whole (`CHECK`).
         `tests`: the tree whose tests are used, if they are not its own. `only`: the tests to run, if not all. Without
         the `check`, failing probes run twice."""
-        verifier, found = self.ports.verifier, dict[str, str]()
-        done: Sequence[ProbeResult] = ()
+        verifier, probed, found = self.ports.verifier, dict[str, str](), dict[str, str]()
         if probes:
             done = await verifier.probe(self.make_work(tree), probes, lambda line: None, once=check)
+            probed = {one.name: one.outcome for one in done}
         if check:
             ran = await verifier.run_tests(self.make_work(tests or tree), tree, tests or tree, only)
             found = {case.id: case.outcome for case in ran.report.cases}
             found[CHECK] = "passed" if ran.exit_status == 0 else "failed"
-        return found | {one.name: one.outcome for one in done}  # No test can take the name of a case.
+        return probed | found | probed  # No test can take the name of a probe.
 
     async def measure_sides(self, probes: Sequence[Probe]) -> Rerun:
         """Run everything on both trees of a receipt, and return it with the outcomes."""
