@@ -11,7 +11,7 @@ from bough import app
 from bough.core.errors import UsageError
 from bough.interfaces.cli import options
 from bough.interfaces.cli.options import bough_command, flag, option
-from bough.interfaces.cli.printing import print_json, read_given, warn_ignored, write_output
+from bough.interfaces.cli.printing import print_json, read_given, require_folder, warn_ignored, write_output
 from bough.operations import OPERATIONS
 
 if TYPE_CHECKING:
@@ -42,8 +42,7 @@ async def examine(
     from bough.interfaces.cli.execution import finish_run, make_display, retry_on_quota, run_to_end
     from bough.interfaces.terminal.output import make_output
 
-    if receipt is not None and not Path(receipt).absolute().parent.is_dir():
-        raise UsageError(f"The receipt cannot be written to {receipt}: there is no such folder.")  # before it costs
+    require_folder(receipt or "")
     asked = {key: said.pop(key) for key in ABOUT}
     display, choices, page = make_display(as_json), app.Choices(**said), make_output()
 

@@ -35,6 +35,12 @@ def write_output(target: str, body: bytes) -> None:
         raise click.UsageError(f"cannot write {target}: {error.strerror}") from None
 
 
+def require_folder(target: str) -> None:
+    """Refuse a file to write in a folder that does not exist, before anything costs."""
+    if not Path(target).absolute().parent.is_dir():
+        raise click.UsageError(f"cannot write {target}: there is no such folder")
+
+
 def read_given(file: str) -> str:
     """Read a file, which may be a pipe; `-` is standard input."""
     try:
