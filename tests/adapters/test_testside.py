@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from bough.core.verdict.references import asserts
 from bough.core.verdict.test_files import Restoration, restore_test_side
 from bough.ports import FileChange
 from tests.sampling import in_turn
@@ -330,3 +331,30 @@ def test_what_the_check_feeds_to_an_interpreter_is_product_where_it_is_code() ->
     base = {"check.sh": "sqlite3 test.db < schema.sql\n[ $(sqlite3 test.db 'SELECT 1') = 1 ]\n", "schema.sql": schema}
     after = {**base, "schema.sql": schema.replace("sum", "total")}
     assert put_back(base, after, "sh check.sh").changed == ()
+
+
+def test_the_only_code_that_the_tests_load_is_product() -> None:
+    files = {
+        "patcher.py": "def match_lines(old, new):\n    assert old\n    return old == new\n",
+        "setup.py": "setup(py_modules=['patcher'])\n",
+        "tests/run_tests.py": "import unittest\nimport patcher\n",
+    }
+    changes = [FileChange("M", "patcher.py")]
+    assert restore_test_side(changes, files, files, "python tests/run_tests.py", ()).paths == ()
+    beside = {**files, "lines.py": "def count(text):\n    return text.count('n')\n"}
+    beside["tests/run_tests.py"] += "import lines\n"
+    assert restore_test_side(changes, beside, beside, "python tests/run_tests.py", ()).paths == ("patcher.py",)
+
+
+@pytest.mark.parametrize(
+    ("path", "line", "asserting"),
+    [
+        ("lib/a.pm", "require Exporter;", False),
+        ("lib/a.rb", "require 'set'", False),
+        ("a.js", "require('./polyfill')", False),
+        ("a.go", "\trequire.Equal(t, 1, got)", True),
+        ("a.cpp", "REQUIRE(got == 1);", True),
+    ],
+)
+def test_a_line_that_requires_a_module_asserts_nothing(path: str, line: str, asserting: bool) -> None:
+    assert asserts(path, f"{line}\n") is asserting

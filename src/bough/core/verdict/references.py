@@ -33,7 +33,9 @@ def behaves(text: str) -> bool:
 
 
 def asserts(path: str, text: str) -> bool:
-    return re.search(rf"(?m)^[ \t]*(?:[\w$]+(?:\.|->|::))*(?:{find_language(path).asserts})\b", text) is not None
+    """Whether a line of a file asserts something; one that requires a module loads it."""
+    called = rf"(?:[\w$]+(?:\.|->|::))*(?:{find_language(path).asserts})\b"
+    return re.search(rf"(?m)^[ \t]*(?!require(?:_relative)?[ \t(]){called}", text) is not None
 
 
 def list_defined(text: str) -> set[str]:

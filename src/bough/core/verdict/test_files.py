@@ -203,7 +203,14 @@ class _TestSide:
             loading = [other for other in code if other != path and loads(before[other], path)]
             return bool(loading) and roots.issuperset(loading) and expects(path, text)
 
-        return [path for path in paths if is_read(path)]
+        found = [path for path in paths if is_read(path)]
+        # What is the only code that the tests load is no expectation of theirs: it is the product.
+        others = [path for path in code if path not in roots and is_product(path)]
+        if any(is_code(path) for path in found) and not any(
+            not is_read(other) and any(loads(before[root], other) for root in roots) for other in others
+        ):
+            return [path for path in found if not is_code(path)]
+        return found
 
 
 def _strip_tested(command: str) -> str:
