@@ -214,7 +214,6 @@ export interface Verdict {
   advice: Remark[];
   canary: string;
   doubt: string;
-  unfalsified: boolean;
 }
 
 export interface Failure {

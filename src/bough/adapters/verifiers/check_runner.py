@@ -254,8 +254,9 @@ class CheckRunner:
                 return ran.known
             paths = await self.workspaces.paths(tree)
             texts = await self.workspaces.texts(tree, [path for path in paths if names_dependencies(path)])
-            goal, has_work = work.task.step.instructions, tree != work.run.base
-            facts = ProjectFacts(texts, paths, goal, has_work, is_published)
+            # A module that a step below is asked to write is not missing.
+            asked = "\n".join(one.instructions for one in (work.task.step, *work.task.step.steps))
+            facts = ProjectFacts(texts, paths, asked, tree != work.run.base, is_published)
             return self._environment.examined(ran, work.check, facts)
 
         if self._find_lender(work, tree) is not None:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from itertools import takewhile
+from itertools import dropwhile, takewhile
 from shlex import quote
 
 from bough.core.acceptance.verdict import Case, CaseOutcome
@@ -18,8 +18,8 @@ _DOC_SECTION = r" +Doc-tests (\S+)"
 _TEST = r"test (.+?)(?: - should panic)? \.\.\. (ok|FAILED|ignored)(?:, .*)?"
 _OUTPUT = r"(?m)^---- (.+?) stdout ----$((?:\n(?!---- .+? stdout ----$|(?:failures|successes):$|test result: ).*)*)"
 """Pattern for the output of a failing test, up to the output of the next test or the list of names."""
-_PANIC = r"thread '.*' .*panicked at [^']*:$|\s*$"
-"""Pattern for the line before the message of a panic."""
+_PANIC = r"thread '.*' .*panicked at "
+"""Pattern for the line before the message of a panic; what a test prints itself comes before it."""
 _OUTCOMES: dict[str, CaseOutcome] = {"ok": "passed", "ignored": "skipped"}
 
 
@@ -65,10 +65,10 @@ class Cargo(Runner):
         cases = []
         for target, name, outcome in found[:MOST_CASES]:
             trace = told.get(name, [])[:MOST_LINES]
-            panic = [line.strip() for line in trace if not re.match(_PANIC, line)][:3]
+            panic = [line.strip() for line in dropwhile(lambda line: not re.match(_PANIC, line), trace)][1:4]
             # Leave out the line number of a documentation test, which changes with every edit above it.
             stable = re.sub(r" \(line \d+\).*", "", name)
-            said = " ".join(takewhile(lambda line: not re.match(r"note:|stack backtrace", line), panic))
+            said = " ".join(takewhile(lambda line: not re.match(r"note:|stack backtrace|$", line), panic))
             cases.append(make_case(f"{target}::{stable}", outcome, said, "\n".join(trace), root=root))
         return cases
 
