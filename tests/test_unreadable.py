@@ -46,7 +46,7 @@ def test_whoever_expects_malformed_text_expects_depth_too() -> None:
 
 @pytest.mark.parametrize("body", [DEEP, '{"predicate":' * 50_000, "9" * 5_000, "null", "\ufeff{}"])
 def test_a_receipt_that_is_none(body: str) -> None:
-    with pytest.raises(UsageError, match="is not a receipt"):
+    with pytest.raises(UsageError, match="is not a bough receipt"):
         read_receipt(body.encode(), "r.json")
 
 

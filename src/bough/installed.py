@@ -30,7 +30,7 @@ def command_for(extra: str) -> str:
 
 
 def lacking(who: str, extra: str) -> UsageError:
-    """Return the error that a feature (`who`) needs an extra, with the command that installs it."""
+    """Return an error saying that a feature (`who`) needs an extra, with the command that installs it."""
     return UsageError(f"{who} needs an extra. Install it with: {command_for(extra)}")
 
 

@@ -127,7 +127,7 @@ def test_a_receipt_of_another_repository_says_so(meet: Meet, tmp_path: Path) -> 
     ann.git("init", "-q")
     ann.git("commit", "-q", "--allow-empty", "-m", "Nothing.")
     assert "it is about another one" in ann.bough("recheck", str(file), status=2).err
-    assert "is not a receipt" in ann.bough("recheck", str(ann.home / ".gitconfig"), status=2).err
+    assert "is not a bough receipt" in ann.bough("recheck", str(ann.home / ".gitconfig"), status=2).err
     assert "cannot be read" in ann.bough("recheck", str(tmp_path / "nothing"), status=2).err
 
 
@@ -162,7 +162,7 @@ def test_a_hostile_receipt_does_no_harm(meet: Meet, tmp_path: Path) -> None:
         assert "have one name" in ann.bough("recheck", str(file), status=2).err, name
     rerun["command"] = "true " + "a" * 20_000
     file.write_text(json.dumps(receipt))
-    assert "is not a receipt" in ann.bough("recheck", str(file), status=2).err
+    assert "is not a bough receipt" in ann.bough("recheck", str(file), status=2).err
 
 
 def test_a_receipt_of_thousands_of_tests_is_told_in_few_lines(meet: Meet, tmp_path: Path) -> None:

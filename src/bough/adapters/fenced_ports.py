@@ -21,7 +21,8 @@ def fence_port(port: T, fence: Fence) -> T:
 
 
 class _FencedPort:
-    """Passes everything through, but checks before each effect, also in opened workspaces, that the run is held."""
+    """Passes every call through, but first checks, for one of EFFECTS, that this process still holds the run. This also
+    applies to the workspaces that it opens."""
 
     def __init__(self, target: Any, fence: Fence) -> None:
         self._target, self._fence = target, fence

@@ -54,7 +54,7 @@ class _Consent(BaseModel):
 
 
 async def _find_wishes(context: "Context[Commands, Any]") -> dict[str, str]:
-    """Return what the repository's settings ask for. If the client cannot ask its person, return nothing to allow."""
+    """Return what the repository's settings ask for; nothing if the client cannot ask the person who uses it."""
     able = context.client_capabilities
     if able is None or able.elicitation is None:
         return {}
@@ -100,8 +100,8 @@ class Commands:
         """Start a command that runs a goal, report its progress, and wait until it ends or `seconds` pass."""
         argv = self.argv(command, "--json", *self.choices, *arguments)
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-            # A process of asyncio would end with the server, so it is not used. The output goes to files instead of
-            # pipes, so that the run can write even if nobody reads.
+            # A process started by asyncio would end with the server, so asyncio does not start it. The output goes to
+            # files instead of pipes, so that the run can write even if nobody reads.
             process = await asyncio.to_thread(partial(start_own, self.folder, *argv, out=out, err=err))
             told, clock = _ProgressReporter(out, context), asyncio.get_running_loop().time
             began = clock()

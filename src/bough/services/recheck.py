@@ -360,7 +360,8 @@ class MovedMain(Struct, frozen=True):
         if merged.conflicts or not failing:
             return bool(merged.conflicts)
         probes = tuple(one for one in self.probes if one.name in failing)
-        # A test that only main has may not exist in older commits, and a runner that cannot find one test runs none.
+        # A test that only main has can be missing in older commits, and a runner that cannot find one of the named
+        # tests runs none: then all tests run.
         only = failing if {*failing} <= {*self.tests} else ()
         now = await self.measuring.measure(merged.tree, probes, check=not probes, only=only)
         unnamed = now.get(CHECK, "") if len(now) == 1 else ""

@@ -147,7 +147,7 @@ async def _require_unfinished(journal: Journal, name: str) -> None:
 
 
 def read_own_plan(plan: Plan, text: str) -> Approval:
-    """Read a person's answer to a plan that they edited as TOML."""
+    """Read the plan, edited as TOML, that a person gave as the answer to a proposed plan."""
     from bough.core.workflow.loading import load
 
     goal = load(text, "plan.toml", inputs={}).plan.goal

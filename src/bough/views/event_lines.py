@@ -160,7 +160,7 @@ class EventFormatter:
             return (told, "") if isinstance(told, str) else told
         found = tell_round(record.event, self._tasks.setdefault(record.task, TaskMemory()))
         if found is None:
-            raise LookupError(f"There are no words for {type(record.event).__name__}.")
+            raise LookupError(f"No description is defined for the event {type(record.event).__name__}.")
         return found
 
     def round(self, task: str) -> int:

@@ -237,7 +237,7 @@ TASK_LINES: dict[type, Tell] = {
     e.Reported: lambda it: f"report: {first_line(it.text)}",
     e.TaskHalted: lambda it: (f"halted ({v.STATUS_WORDS[it.reason]}): {it.message}", "yellow"),
     e.TaskResumed: lambda it: "resumed",
-    # its plan
+    # the task's plan
     e.Estimated: lambda it: (
         ("estimated: one piece of work" if it.atomic else f"estimated: about {pluralize(it.steps, 'step')}")
         + given(" ({})", first_line(it.reason))
@@ -257,7 +257,7 @@ TASK_LINES: dict[type, Tell] = {
         f"{it.why}: {_name_steps(it.steps)}{given('; dropped: {}', ', '.join(it.dropped))}",
         "yellow",
     ),
-    # its steps
+    # the task's steps
     e.ChildStarted: lambda it: (f"step {it.task} starts with {pluralize(it.grant.rounds, 'round')}", "dim"),
     e.ChildHeld: lambda it: f"its step {it.step} {describe_wait(it.other, it.files)}",
     e.MergeStarted: lambda it: (f"merging its step {it.child}", "dim"),
@@ -271,7 +271,7 @@ TASK_LINES: dict[type, Tell] = {
     e.Summarized: lambda it: f"summarized by {_name_summarizer(it.by)}: {first_line(it.text)}",
     e.CommandStarted: lambda it: f"runs {one_line(it.command)}",
     e.CommandFinished: _tell_command_finished,
-    # its checks, examinations and disputes
+    # the task's checks, examinations and disputes
     e.CheckStarted: lambda it: (
         given("running the check: {}", it.command, "no check to run") + given(" ({})", it.command and it.found)
     ),

@@ -149,7 +149,7 @@ class AcpTalk:
             except WantsLogin:
                 if method == [None, *keys][-1]:
                     raise
-        raise AssertionError("the last method returns or raises")
+        raise AssertionError("unreachable: the loop returns a session, or raises at its last method")
 
     async def say(self, text: str) -> None:
         await self._end_turn()
@@ -173,7 +173,8 @@ class AcpTalk:
                 if self._turn is not None and self._turn.done():
                     return await self._turn_ended()
                 await self._wait(patience)
-            # The agent reports calls that it starts at once one by one: collect those that belong to one round.
+            # If the agent starts several calls at once, it still reports them one by one: wait a moment to collect all
+            # calls of the round.
             await asyncio.sleep(_TOGETHER)
         deeds = self._ready() or ready
         for deed in deeds:

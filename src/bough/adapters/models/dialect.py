@@ -258,7 +258,7 @@ class HttpModel(RemoteModel):
                     break
         self._check_size(size, reader)
         if reader.finished:
-            # Read to the end of a complete answer, so that the connection can be reused.
+            # The answer is complete. Read what the server still sends after it, so that the connection can be reused.
             with suppress(TimeoutError, LinkError):
                 async with asyncio.timeout(LINGER):
                     async for _ in chunks:

@@ -216,8 +216,8 @@ class _Connection:
         return event
 
     async def read_body(self, timeouts: faults.Timeouts) -> AsyncGenerator[bytes, None]:
-        """Yield the content as it arrives. Before the first byte, silence may have another limit: a slow model may take
-        minutes to read its prompt."""
+        """Yield the content as it arrives. The wait for the first byte has a time limit of its own, or none, because a
+        slow model may take minutes to read its prompt."""
         there: list[bytes] = []
         timeout = timeouts.first
         while True:

@@ -266,8 +266,8 @@ def _run_command(request: dict[str, Any], output: int, says: int) -> int:
     _close_other_handles(output, says)  # this process has inherited the keeper's handles, too
     # Mount the new /proc over the outer one, since the kernel allows it only while another /proc is visible.
     kernel.mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, "")
-    # /proc/sys, /proc/sysrq-trigger and the like belong to the machine, not to the namespace: root in here could even
-    # switch the machine off.
+    # Make /proc/sys, /proc/sysrq-trigger and the like read-only. They belong to the machine, not to the namespace: by
+    # writing to them, root in here could even switch the machine off.
     for place in request["settings"]:
         kernel.mount(place, place, "", MS_BIND | MS_REC, "")
         kernel.set_mount(place, AT_RECURSIVE, ATTR_RDONLY)

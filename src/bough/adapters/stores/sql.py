@@ -191,7 +191,8 @@ class SqlStore(ABC, Generic[D]):
         encoded = [encode_event(event) for event in events]
 
         def insert(db: D) -> list[Record]:
-            # Check in the same transaction: otherwise the claim could be taken over in between, and two would append.
+            # Check in the same transaction: otherwise the claim could be taken over in between, and two processes
+            # would append.
             self._check_held(db, claim, self.lock)
             version, link = self._read_end(db, claim.run, claim.task)
             if version != expected:
@@ -256,8 +257,8 @@ class SqlStore(ABC, Generic[D]):
             query += " AND task = %s"
         if kinds is not None:
             query += f" AND kind IN ({', '.join(['%s'] * len(kinds)) or 'NULL'})"
-        # Versions and sequence numbers of a stream rise together, so each index has its rows in order already; the plus
-        # sign keeps the index of the whole run from being walked for a single stream.
+        # Versions and sequence numbers of a stream rise together: either order is right, and each has an index. The
+        # plus sign keeps SQLite from walking the index of the whole run (by seq) for the events of a single stream.
         query += " AND seq > %s ORDER BY seq" if task is None else " AND +seq > %s ORDER BY version"
         if limit is not None:
             query += f" LIMIT {int(limit)}"

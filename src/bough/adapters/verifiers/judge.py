@@ -272,7 +272,8 @@ class Judge:
                 break
         if not found:
             return ()
-        # A regression blames somebody else's work, so it has to show twice.
+        # A regression is held against work that passed its own check, so a failure by chance must not count: the tests
+        # have to fail twice.
         again = await self._runner.in_fresh_checkout(work, work.task.tree, say)
         still = {case.id: case for case in again.report.failing}
         if again.finished.exit_status == 0 or (still and not still.keys() & found.keys()):

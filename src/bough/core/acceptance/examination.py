@@ -192,7 +192,7 @@ def _show_by_running(one: Requirement, task: Task, seen: Difference) -> Requirem
     verdict = task.acceptance.verdict
     if red := _find_red(one, task):
         return RequirementProof(one.number, "probe", red[:NAMED])
-    # A check that was never seen to fail (the verdict has a doubt) proves nothing alone.
+    # A check that was never seen to fail (the verdict has a doubt) proves nothing by itself.
     if verdict is None or verdict.doubt or one.kind != "behaviour":
         return None
     # If there are several requirements, a test may be about any of them, so each needs a case of its own.

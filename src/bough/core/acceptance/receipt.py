@@ -76,7 +76,7 @@ def read_receipt(body: bytes, name: str) -> Receipt:
     try:
         receipt = msgspec.json.decode(body, type=Receipt)
     except UNREADABLE as error:
-        raise UsageError(f"{name} is not a receipt of bough: {error}.") from None
+        raise UsageError(f"{name} is not a bough receipt: {error}.") from None
     rerun = receipt.predicate.rerun
     for path in (rerun.folder or "top", *(case.probe.path for case in rerun.probes)):
         if {"", ".", "..", ".git"} & {*path.lower().split("/")} or "\0" in path or len(path) > LONGEST_PATH:

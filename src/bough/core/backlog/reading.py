@@ -81,7 +81,7 @@ def _make_entry(title: str, details: list[str], source: str) -> Named:
 
 
 def read_documents(text: str, file: str) -> list[Any]:
-    """Read a JSON list, or one document a line."""
+    """Read a JSON list, or one document per line."""
     try:
         whole = json.loads(text)
         return whole if isinstance(whole, list) else [whole]

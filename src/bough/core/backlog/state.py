@@ -147,7 +147,8 @@ def evolve_backlog(backlog: Backlog, record: e.Record) -> Backlog:
             cost = again.cost if again.cost is not None else night.started.cost
             started = replace(night.started, cost=cost, together=again.together or night.started.together)
             backlog = replace(backlog, night=replace(night, started=started), gone=0)
-            # A person started the night again: the model may be back, so the wait ends.
+            # A person started work on the backlog again while it is under way: a model that was unavailable may be
+            # back, so its goals wait no longer.
             for gone in [
                 one.name for one in backlog.items.values() if one.report and one.report.status == "unavailable"
             ]:

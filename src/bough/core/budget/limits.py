@@ -80,13 +80,14 @@ def find_reached_limit(spend: Spend, limits: Limits, share: float = 1.0) -> str 
         # Checked before a call, so the last one can overdraw: its cost is known only afterwards.
         if limit is not None and used >= limit * share:
             return f"{limit:,} {phrase}"
-    # Whatever the share, only the last granted round is the hand-over.
+    # Rounds are counted one by one instead of by the share: with any share below 1, exactly the last granted round is
+    # kept for the hand-over, in which the agent only reports.
     granted = limits.rounds if share == 1.0 else limits.rounds - 1
     return f"{limits.rounds:,} rounds" if spend.rounds >= granted else None
 
 
 def describe_spent(task: str, limit: str) -> str:
-    """Say that a limit is reached, and whose: a step has a part of the run's budget."""
+    """Say which limit is reached, and whether it is the whole run's or this step's share of the run's budget."""
     return f"the budget of {limit} is spent" if task == GOAL else f"{task} has spent its {limit}"
 
 

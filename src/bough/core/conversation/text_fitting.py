@@ -73,7 +73,7 @@ def render_bullets(items: Iterable[str]) -> str:
 
 
 def fence_text(text: str, language: str = "") -> str:
-    """Render a text as a Markdown code block whose marks the text cannot close."""
+    """Render a text as a Markdown code block that the text cannot close."""
     fence = "`" * (max((len(run) for run in re.findall(r"`{3,}", text)), default=2) + 1)
     return f"{fence}{language}\n{text}\n{fence}"
 

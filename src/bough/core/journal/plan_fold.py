@@ -52,7 +52,8 @@ def _reassign_coverage(task: Task, steps: tuple[Step, ...], dropped: set[str]) -
 
 
 def _apply_plan_refused(task: Task, event: e.PlanRefused) -> Task:
-    """Reject the plan. If that is final, this rung (step of escalation) has failed: the trouble stays for the next."""
+    """Record that the plan was rejected. If that is final, this rung of the ladder (step of escalation) has failed, and
+    the next rung deals with the same trouble."""
     if not event.final:
         return change(task, plan={"problems": event.problems})
     # Without a rung it was the first plan: the work starts as one leaf, and the ladder may still split it.

@@ -17,7 +17,7 @@ INTENT = 4_000
 
 
 def list_merged_meanwhile(task: Task, base: str) -> list[ChildSettled]:
-    """List, in order, the steps whose work was merged into the task's since its tree was `base`."""
+    """List, in order, the steps that were merged into the task's tree since that tree was `base`."""
     done = [child for child in task.children.settled.values() if child.state is State.COMPLETED]
     since = next((at for at in range(len(done), 0, -1) if done[at - 1].tree == base), 0)
     return done[since:]

@@ -199,7 +199,8 @@ def _is_flat(lines: list[bytes]) -> bool:
 
 
 def _list_headings(lines: list[bytes]) -> set[bytes]:
-    """List the outermost lines that begin a block: a second function of the same name hides the first."""
+    """List the outermost lines that begin a block. They show whether two texts define a function of the same name, of
+    which the second would hide the first."""
     solid = list(_skip_blank(lines))
     outer = min((_measure_indent(line) for line in solid), default=0)
     return {

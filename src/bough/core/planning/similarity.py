@@ -134,7 +134,7 @@ _SUBJECTS = frozenset(map(_stem, ("code", "solution", "program", "application", 
 
 
 def is_vague(criterion: str) -> bool:
-    """Whether no check could test a criterion, such as `works well` or `the code is clean`."""
+    """Whether a criterion is so vague (`works well`, `the code is clean`) that no check could test it."""
     if re.search(_CONCRETE, criterion):
         return False
     rest = extract_words(re.sub(_VAGUE, " ", criterion)) - _MAKING_STEMS - _SUBJECTS

@@ -1,5 +1,5 @@
-"""The sections of the settings, with those of outside agents, services and tool servers (MCP). Thresholds are in the
-rules (`core/rules.py` and its like)."""
+"""The sections of the settings files, among them the tables for outside agents, services and tool servers (MCP). The
+thresholds are not here: they are the rules of a run, in `core/rules.py` and the modules that it imports."""
 
 import json
 import re

@@ -106,7 +106,8 @@ def sketch_text(text: str, size: int = 48) -> tuple[int, ...]:
 
 
 def measure_likeness(a: tuple[int, ...], b: tuple[int, ...]) -> float:
-    """Estimate, from 0 to 1, the share of words and neighbours that two texts have in common, by their sketches."""
+    """Estimate, from 0 to 1, what share of their words and pairs of neighbouring words two texts have in common. `a`
+    and `b`: the texts' sketches, which are samples of these (`sketch_text`)."""
     if not a or not b:
         return float(a == b)
     both = set(a) & set(b)

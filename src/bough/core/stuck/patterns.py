@@ -137,7 +137,7 @@ def _list_repeated(
     if len(again) < len(found):
         return ()
     kind, lag = max(again, key=lambda each: each[1])
-    # Exactly the same calls with the same error need one round less to count than similar ones.
+    # Exactly the same calls with the same error are found one round sooner than similar ones (`repeated_error`).
     verbatim = [one.call for one in marks] == [one.call for one in memory.marks if one.round == memory.round - 1]
     return keep_last((*memory.repeated, RepeatedRound(memory.round, lag, kind, verbatim)), rules.window)
 
@@ -241,7 +241,8 @@ TABLE: tuple[tuple[Pattern, Finder, float, Recommended], ...] = (
 
 
 def _find_loop(repeated: Sequence[RepeatedRound], rules: StuckRules) -> tuple[RepeatedRound, ...]:
-    """Find the last repeated rounds that form one loop: all the same distance back, or all close."""
+    """Find the last repeated rounds that form one loop: either each repeats the round equally far back, or each repeats
+    one of the two rounds before it. The longer series counts."""
     same = close = len(repeated)
     while same and repeated[same - 1].lag == repeated[-1].lag <= rules.period:
         same -= 1

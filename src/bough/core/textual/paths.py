@@ -170,7 +170,8 @@ def find_path(block: Block, known: CandidateFiles) -> str:
     for line in reversed(lines[-2:]):
         if (label := _LABEL.match(line)) and (path := _resolve_path(label[1], known, sure=True)):
             return path
-        # The path at the end of a line is what the line announces, so it may be a new file.
+        # A line that ends with a path announces the file whose text follows, so this may be a file that does not exist
+        # yet.
         end = len(line.rstrip(" :*`\"'"))
         paths = dict.fromkeys(_resolve_path(found[1], known, sure=found.end() == end) for found in _PATH.finditer(line))
         suffixes = SUFFIXES.get(block.language)

@@ -84,7 +84,7 @@ def _read_call(value: Any) -> Call | None:
 
 
 def _strip_tags(content: str) -> str:
-    """Remove the tags that some models put around code, and end it with a line end."""
+    """Remove the tags that some models put around code, and make the code end with a newline."""
     wrapped = _WRAPPED.fullmatch(content) or _FENCED.fullmatch(content)
     content = wrapped[1] if wrapped else content
     return content if content.endswith("\n") or not content else f"{content}\n"

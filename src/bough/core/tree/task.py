@@ -93,7 +93,7 @@ class Task(Struct, frozen=True):
 
     @property
     def in_text(self) -> bool:
-        """Whether the current agent acts by blocks in its text."""
+        """Whether the current agent acts by writing blocks of code in its text instead of calling tools."""
         return self.attempt is not None and self.attempt.protocol == "text"
 
     @property
@@ -145,7 +145,7 @@ class Task(Struct, frozen=True):
 
     @property
     def may_change(self) -> tuple[AllowedChange, ...]:
-        """List the original tests that may change: decided here or elsewhere in the run."""
+        """List the changes of original tests that were allowed, in this task or elsewhere in the run."""
         return tuple(dict.fromkeys((*self.inherited.allowed, *self.test_changes.allowed)))
 
     @property

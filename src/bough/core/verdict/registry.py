@@ -85,7 +85,8 @@ def has_refused(output: str, added: Iterable[str], runner: str) -> bool:
 
 
 def narrow(command: str, runner: str, ids: Sequence[str]) -> str | None:
-    """Return the command that runs these tests, and perhaps more of their names; tests without a name are left out."""
+    """Return the command that runs these tests; None if there is none. It may also run other tests of the same names.
+    Left out are ids that the runner cannot select by name, such as a file that failed to load."""
     known = find_runner(runner)
     named = [re.sub(r"#\d+$", "", one) for one in ids if known and re.search(known.nameable, one)]
     made = known.narrow(command, named) if known and named else None

@@ -102,7 +102,7 @@ def _count_fixed(now: Report, baseline: Report) -> int:
 
 
 def describe_limits(report: Report, doubt: str = "") -> str:
-    """Say what a pass cannot show. `doubt`: why it proves nothing alone."""
+    """Say what a pass cannot show. `doubt`: why it proves nothing by itself."""
     blind = [f"does not rely on the check alone: {doubt}"] if doubt else []
     blind += ["saw only the exit status, not which tests ran"] if report.how == "exit status" else []
     return f"{UNSEEN}{' and '.join(blind)}" if blind else ""

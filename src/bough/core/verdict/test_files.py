@@ -267,7 +267,8 @@ def _split_sections(text: str) -> list[str]:
 
 
 def _restore_tests(old: str, new: str, was: list[tuple[int, int]], now: list[tuple[int, int]]) -> str:
-    """Combine the new code with the old tests inside a file, if both texts have such tests."""
+    """Put the old tests in place of the new ones in a file that holds both product code and tests. `was` and `now`:
+    where the tests are in the old and in the new text."""
     tests = [old[start:end] for start, end in was]
     if not tests or tests == [new[start:end] for start, end in now]:
         return new

@@ -74,7 +74,8 @@ async def _follow(opened: "app.Journal", name: str, path: str | None, tell: "Cal
 
     since = 0
     while True:
-        # Ask first whether a process works on the run: then nothing is missed that it writes before it ends.
+        # Ask whether a process works on the run before reading, not after: otherwise what it writes between the reading
+        # and its end would be missed.
         live = await opened.holder(name) is not None
         for record in await _read(opened, name, path, since):
             since = record.seq

@@ -50,7 +50,7 @@ def command(what: str, files: tuple[str, ...], folder: Path, pairs: tuple[str, .
         return _list(root, as_json)
     if what == "show":
         if len(files) != 1:
-            raise click.UsageError("`bough workflow show` takes one FILE: `bough workflow list` lists them")
+            raise click.UsageError("`bough workflow show` takes one FILE: `bough workflow list` lists the files")
         return _show(located(files[0], folder, root), root, pairs, as_json)
     return _check([located(file, folder, root) for file in files] or found(root), root, as_json)
 
