@@ -358,3 +358,16 @@ def test_the_only_code_that_the_tests_load_is_product() -> None:
 )
 def test_a_line_that_requires_a_module_asserts_nothing(path: str, line: str, asserting: bool) -> None:
     assert asserts(path, f"{line}\n") is asserting
+
+
+def test_code_where_what_is_published_lies_is_product() -> None:
+    files = {
+        "lib/Verify.pm": "package Verify;\nsub check_sum { return 1 }\n1;\n",
+        "lib/Other.pm": "package Other;\nsub other { return 1 }\n1;\n",
+        "t/verify.t": "use Verify;\nuse Other;\n",
+    }
+    changes = [FileChange("M", "lib/Verify.pm")]
+    assert restore_test_side(changes, files, files, "prove -l t", ()).paths == ()
+    moved = {path.replace("lib/", "near/"): text for path, text in files.items()}
+    changes = [FileChange("M", "near/Verify.pm")]
+    assert restore_test_side(changes, moved, moved, "prove -Inear t", ()).paths == ("near/Verify.pm",)
