@@ -132,9 +132,10 @@ class AlteredCopies:
 
     # ── the tests that carry the claim ────────────────────────────────────────────────────────────────────────────────
 
-    async def ask(self, work: CheckedWork) -> None:
+    async def ask(self, work: CheckedWork) -> str:
         """Change values in the tests that carry the claim, and record in the work what they did, and what is in doubt:
-        a test that passes all the same does not refute the work, but proves nothing, so that a probe has to."""
+        a new test that passes all the same does not refute the work, but proves nothing, so that a probe has to. Return
+        the objection if it is a test that the person had: then the work has disabled it."""
         repaired, added = original_tests.find_carrying(work.ran.report, work.known.report)
         # Try those that the goal names first, then others by chance, so that nobody can foresee them. The same claim
         # always gets the same ones.
@@ -143,9 +144,10 @@ class AlteredCopies:
         tests = canary.choose_claim(shuffled, request)
         old, new = [test for test in tests if test in repaired], [test for test in tests if test not in repaired]
         if tests:
-            await self._ask_tests(work, old, new)
-        elif not work.ran.report.cases:
+            return await self._ask_tests(work, old, new)
+        if not work.ran.report.cases:
             await self._ask_whole(work)
+        return ""
 
     async def change_values(
         self, work: Work, tree: str, tests: Sequence[str]
@@ -175,7 +177,7 @@ class AlteredCopies:
                     green.setdefault(test, each[0])
         return red, green
 
-    async def _ask_tests(self, work: CheckedWork, old: list[str], new: list[str]) -> None:
+    async def _ask_tests(self, work: CheckedWork, old: list[str], new: list[str]) -> str:
         """Try the claim's tests: those that failed before (`old`) in their original version, `new` ones as they are."""
         tree, tests = work.task.tree, [*old, *new]
         after = await self._texts.of(tree, work.check.command)
@@ -186,7 +188,7 @@ class AlteredCopies:
         # Some runners report only files: there a file counts as one test, whatever it asserts.
         if not failed and not passed and (not work.ran.report.cases or all(test in after for test in tests)):
             await self._ask_whole(work)
-            return
+            return ""
         rest = len(tests) - len(failed)
         if failed:
             test, value = next(iter(failed.items()))
@@ -202,9 +204,11 @@ class AlteredCopies:
             if not failed:
                 work.canary = f"not seen to fail: {stays}"
             # A test that failed at the base was seen to fail there, unless something must equal the value.
+            if value[1].role == "expected" and test in old:
+                return f"{stays}: it proves nothing"
             if value[1].role == "expected" or not (failed or old):
-                work.doubt = stays
-                break
+                work.doubt = work.doubt or stays
+        return ""
 
     async def _ask_whole(self, work: CheckedWork) -> None:
         """Try a check whose tests have no names: change values in the files that it runs, if it failed before or the

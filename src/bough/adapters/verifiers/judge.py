@@ -170,8 +170,8 @@ class Judge:
         # Dropped tests come after the original ones: a test that they cover is not missing, wherever it is now.
         if found := await self._find_disagreements(work) or await self._find_dropped(work):
             return found
-        await self._altered.ask(work)
-        return None
+        why = await self._altered.ask(work)
+        return Objection(f"the check passed, but {why}") if why else None
 
     async def _find_fixed(self, work: CheckedWork) -> tuple[str, ...]:
         """Find tests that the person had before the run and that pass because of this work: none of its agents wrote

@@ -206,10 +206,11 @@ class _TestSide:
             return bool(loading) and roots.issuperset(loading) and expects(path, text)
 
         found = [path for path in paths if is_read(path)]
-        # What is the only code that the tests load is no expectation of theirs: it is the product.
+        # The only code that the tests load or start is no expectation of theirs: it is the product.
         others = [path for path in code if path not in roots and is_product(path)]
         if any(is_code(path) for path in found) and not any(
-            not is_read(other) and any(loads(before[root], other) for root in roots) for other in others
+            not is_read(other) and any(loads(before[root], other) or names_file(before[root], other) for root in roots)
+            for other in others
         ):
             return [path for path in found if not is_code(path)]
         return found
