@@ -65,7 +65,7 @@ class CheckedWork(Work, eq=False, kw_only=True):
     merged: bool = False
     """Whether the work was judged before it was merged: then only the check's result counts."""
     doubt: str = ""
-    """Why the tests that carry the claim prove nothing alone: none was seen to fail."""
+    """Why the tests that carry the claim prove nothing by themselves: a changed value does not make them fail."""
 
 
 class AlteredCopies:
@@ -203,10 +203,11 @@ class AlteredCopies:
             stays = f"{test} also passes with {canary.describe_value(value)}"
             if not failed:
                 work.canary = f"not seen to fail: {stays}"
-            # A test that failed at the base was seen to fail there, unless something must equal the value.
-            if value[1].role == "expected" and test in old:
+            expected = value[1].role == "expected"
+            if expected and test in old:
                 return f"{stays}: it proves nothing"
-            if value[1].role == "expected" or not (failed or old):
+            # Where nothing must equal the value, a test that failed at the base was seen to fail there.
+            if expected or not (failed or old):
                 work.doubt = work.doubt or stays
         return ""
 
