@@ -1,9 +1,7 @@
 """A goal or a message, read once into numbered requirements: by a model's list, compared with the text's own form."""
 
 import re
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from itertools import groupby, pairwise
 from typing import Literal, get_args
 
@@ -37,18 +35,10 @@ class NamedKind(Struct, frozen=True):
 
 _ITEM = re.compile(r" {0,3}(?:[-*+]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?\S")
 _HEADING = re.compile(r" {0,3}(?:#{1,6}\s|(\*\*|__)[^*_\n]+\1\s*$)")
-_FENCE = re.compile(r"\s*(```|~~~)")
-_LEAD = re.compile(r"[^:.!?\n]{1,60}:(?=\s)")
-"""The subject of a list item, which its other sentences share."""
 _GAP = re.compile(r"(?<=[.!?])[\"')\]`]*\s+")
-_OPENING = re.compile(r"[\"'(\[`]*[\w`$@.-]*\w")
+_OPENING = re.compile(r"[\"'(\[`“]*[\w`$@.-]*\w")
 """Beginning of a sentence, also with an identifier, which has no capital."""
-_NOT_AN_END = re.compile(
-    r"(?:\b(?:e\.g|i\.e|a\.k\.a|etc|vs|cf|resp|approx|ca|no|nr|fig|eq|sec|incl|excl|esp|max|min|dept|mr|mrs|dr|st)|\.\.)\.$"
-    r"|(?-i:(?:^|[A-Z][\w.]*\s)[A-Z]\.$)",
-    re.IGNORECASE,
-)
-"""Abbreviations, and initials after a name."""
+_NOT_AN_END = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|incl|no)|\.\.)\.$", re.IGNORECASE)
 _DUTY = re.compile(r"\b(?:should|must|shall)\b", re.IGNORECASE)
 """Words of a demand that no model can call background."""
 _WISH = re.compile(r"\b(?:(?<!you )wants?|would (?:like|prefer|expect)|please)\b", re.IGNORECASE)
@@ -56,18 +46,15 @@ _WISH = re.compile(r"\b(?:(?<!you )wants?|would (?:like|prefer|expect)|please)\b
 _ENDS = re.compile(r"[.!?][\"')\]`*_]*\s*$")
 """End of a sentence, which a heading, a row of a table or a line of a log does not have."""
 _ASIDE = re.compile(
-    r"\W*(?:hi|hello|hey|dear|thanks|thank you|cheers|(?:kind |best )?regards|great|nice)\b[^.!?:`]{0,60}\W*"
-    r"|\W*why\b[^.!`]*(?:`[^`]*`[^.!`]*)*\?\W*"
+    r"\W*(?:hi|hello|hey|dear|thanks|thank you|cheers|great|nice)\b[^.!?:`]{0,60}\W*|\W*why\b[^!]*\?\W*"
     r"|\W{0,20}(?:\S{1,60}\s+){0,4}(?:tests?|checks?|suite|build|CI)\b[^.!?:`]{0,60}"
     r"\b(?:fails?|failing|(?:is|are) (?:red|broken|failing))\b[^.!?:`]{0,40}[.!]?\s*"
     r"|\W*(?:please )?(?:make|get|let) (?:[a-z]+ ){0,4}(?:cases?|tests?|checks?|probes?|suite) pass(?: again)?\W*",
     re.IGNORECASE,
 )
-"""A greeting, thanks, a question why, or a sentence that only says that tests fail or should pass: beside a demand, no
-demand."""
-_GOES_ON = re.compile(r"(?<!\band)(?<!\bor)(?<!\bbut)(?<!\bthen)(?<=[\w`])$")
-"""Part of a sentence that the next part completes."""
-_CONDITION = re.compile(r"(?:with|without|when|while|if|for|in|on|after|before|given)\b[^.!?]*:", re.IGNORECASE)
+"""A greeting, thanks, a question why, or that tests fail or should pass: beside a demand, no demand."""
+_JOINT = re.compile(r"(?:^|[\s,;]+)(?:and|or|but|then|[-*+])$")
+"""What joins a demand to the next one in its sentence."""
 _EMPTY = re.compile(r"\W*(?:\w+\s+){0,2}(?:it|this|that|them|these|those)\W*", re.IGNORECASE)
 """`Fix it.`: a sentence that asks for what the sentence before names."""
 _QUOTED = re.compile(
@@ -75,7 +62,9 @@ _QUOTED = re.compile(
     r"|“[^”]{0,400}”|`[^`\n]{1,400}`|(?<![\w'])'(?=\S)[^'\n]{1,400}(?<=\S)'(?![\w'])"
 )
 """Quoted text: one thing, even with commas, line breaks or ends of sentences."""
-_FENCED = re.compile(r"(```|~~~).*?(\1|\Z)", re.DOTALL)
+_FENCED = re.compile(r"(?s)(?<!\S)(```|~~~).*?(?:\1|\Z)")
+_CODE, _COVER = "\0", "\u02d1"
+"""What covers fenced code, and the inside of quotations: no text has these, and nothing is cut there."""
 
 
 class _Block(Struct, frozen=True):
@@ -92,22 +81,28 @@ def read_goal(
     and by a model's list: the first words of each requirement, and the passages of another kind than behaviour.
     `beside`: it stands beside the demands of an earlier goal, so that it may ask for nothing itself."""
     text = goal.instructions
-    if goal.steps or goal.criteria:
-        return GoalReading(_name_kinds(_list_plan_requirements(goal), text, kinds))
-    form = _split_by_form(text)
+    if listed := [("", one) for one in goal.criteria] or list(_walk_criteria(goal.steps, "")):
+        return GoalReading(_name_kinds([_place(text, path, one) for path, one in listed], kinds))
+    plain = _cover(text)
+    form = _split_by_form(plain)
     idle = [*_find_places(text, [one.begins for one in kinds if one.kind == "background"])]
     asked = [one.begins for one in kinds if one.kind != "background"]
     places = sorted({*_find_places(text, starts), *_find_places(text, asked)})
     places = sorted({*places, *_list_siblings(form, places, idle)})
-    blocks = _refine(text, form, places)
-    asking = [block for block in blocks if block.kind != "code"]
+    blocks = list(_refine(text, plain, form, places))
+    asking = [block for block in blocks if block.kind in ("prose", "item")]
     kept = [block for block in asking if _is_asked(text, block, places, idle)]
     kept = kept or ([] if beside else asking or blocks)
     demands = [block for block in kept if not _ASIDE.fullmatch(text, block.start, block.end)]
     kept = demands or ([] if beside else kept)
-    others = [text[block.start : block.end] for block in blocks if block not in kept]
-    headings = [text[each.start : each.end] for each in _split_blocks(text) if each.kind == "heading"]
-    return GoalReading(_name_kinds(_number_blocks(text, kept), text, kinds), (*headings, *others))
+    others = tuple(text[block.start : block.end] for block in blocks if block not in kept)
+    return GoalReading(_name_kinds(_join_blocks(text, kept), kinds), others)
+
+
+def _cover(text: str) -> str:
+    """Return the text, as long as it was, with its code and its quotations made unreadable."""
+    text = _FENCED.sub(lambda code: _CODE * len(code[0]), text)
+    return _QUOTED.sub(lambda one: one[0][0] + _COVER * (len(one[0]) - 3) + one[0][1:][-2:], text)
 
 
 def _list_siblings(form: Sequence[_Block], places: Sequence[int], idle: Sequence[int]) -> Iterator[int]:
@@ -138,7 +133,7 @@ def _is_asked(text: str, block: _Block, places: Sequence[int], idle: Sequence[in
 
 def is_stated(text: str, wish: bool = True) -> bool:
     """Whether a passage is worded as a demand, or as a wish, outside of its code and its quotations."""
-    own = _QUOTED.sub("…", _FENCED.sub("…", text))
+    own = _cover(text)
     return _DUTY.search(own) is not None or (wish and _WISH.search(own) is not None)
 
 
@@ -155,109 +150,71 @@ def _find_places(text: str, starts: Sequence[str]) -> Iterator[int]:
             yield begins
 
 
-def _name_kinds(found: tuple[Requirement, ...], text: str, kinds: Sequence[NamedKind]) -> tuple[Requirement, ...]:
-    """Set the kinds that a model named, each for the requirement in which the named passage begins."""
-    for named in kinds:
-        place = find_quote(named.begins, text)
-        if named.kind == "background" or named.kind not in get_args(Kind):
-            continue
-        found = tuple(
-            replace(one, kind=named.kind)
-            if (place is not None and one.start <= place.start() < one.end) or find_quote(named.begins, one.text)
-            else one
-            for one in found
+def _name_kinds(found: Sequence[Requirement], kinds: Sequence[NamedKind]) -> tuple[Requirement, ...]:
+    """Number the requirements, and set the kinds that a model named."""
+    known = [one for one in kinds if one.kind != "background" and one.kind in get_args(Kind)]
+    return tuple(
+        replace(
+            one,
+            number=number,
+            kind=next((each.kind for each in reversed(known) if find_quote(each.begins, one.text)), one.kind),
         )
-    return found
+        for number, one in enumerate(found, 1)
+    )
 
 
-def _split_by_form(text: str) -> list[_Block]:
-    """Split a text into list items and sentences. A condition above a list (`With --dry-run:`) belongs to its items."""
-    blocks: list[_Block] = []
-    opener = ""
-    for block in _split_sentences(text):
-        before = text[blocks[-1].start : blocks[-1].end].strip() if blocks else ""
-        if block.kind == "prose":
-            opener = ""
-        elif blocks and blocks[-1].kind == "prose" and _CONDITION.fullmatch(before) and not is_stated(before):
-            opener = before
-            blocks.pop()
-        if blocks and _EMPTY.fullmatch(_strip_mark(text[block.start : block.end])):
-            blocks[-1] = replace(blocks[-1], end=block.end)
-        else:
-            blocks.append(replace(block, within=opener))
-    return blocks
-
-
-def _refine(text: str, blocks: Sequence[_Block], places: Sequence[int]) -> list[_Block]:
-    """Cut the blocks where a model says that a requirement begins."""
+def _split_by_form(plain: str) -> list[_Block]:
+    """Split a covered text into headings, list items and sentences. Code belongs to the text before it; code right
+    below a heading or at the beginning asks for nothing."""
     found: list[_Block] = []
-    for block in blocks:
-        fenced = text.find("```", block.start, block.end)
-        end = fenced if fenced >= 0 else block.end
-        cuts = [at for at in places if block.start + 3 < at < end and not _is_quoted(text, at)]
-        lead = _LEAD.match(_strip_mark(text[block.start : block.end]))
-        within = about = lead[0] if lead else block.within
-        named = any(block.start <= at <= block.start + 3 for at in places)
-        for a, b in pairwise([block.start, *cuts, block.end]):
-            item, opener = text[a:b].rstrip(), ""
-            if a == block.start and b < block.end and not named and _GOES_ON.search(item):
-                item, opener = "", item  # `it should add` demands nothing before its end.
-            elif b < block.end and item.endswith((":", "(")):
-                # `blocks (headings, lists), inlines (links)`: the opening of an enumeration belongs to its items.
-                item, _, opener = item.rpartition("), ") if a > block.start else ("", "", item)
-            item = re.sub(r"[\s,;]+(?:and|but|then|[-*+])$", "", item) if b < block.end else item
-            if within and a > block.start:
-                item = re.sub(r"[\s,;]+(?:and|or)?$", "", item.rstrip(").") if within.endswith("(") else item)
-            if item:
-                around = within.rstrip(" (") if a > block.start else block.within
-                found.append(replace(block, start=a, end=a + len(item), within=around))
-            if opener:
-                within = _strip_mark(opener) if a == block.start else f"{about} {opener}".strip()
+    for block in _split_blocks(plain):
+        lines = plain[block.start : block.end].splitlines()
+        indented = block.kind == "prose" and all(not one.strip() or one.startswith(("    ", "\t")) for one in lines)
+        for piece in [block] if indented or block.kind != "prose" else _cut_block(plain, block):
+            said = plain[piece.start : piece.end]
+            code = indented or not said.strip(f"{_CODE} \t\n")
+            follows = bool(found) and found[-1].kind != "heading"
+            if follows and (code or _EMPTY.fullmatch(_strip_mark(said))):
+                found[-1] = replace(found[-1], end=piece.end)
+            else:
+                found.append(replace(piece, kind="code") if code else piece)
     return found
 
 
-@lru_cache(maxsize=4)
-def _find_quoted(text: str) -> list[tuple[int, int]]:
-    return [found.span() for found in _QUOTED.finditer(text)]
+def _refine(text: str, plain: str, blocks: Sequence[_Block], places: Sequence[int]) -> Iterator[_Block]:
+    """Cut the blocks where a model says that a requirement begins. An unfinished beginning (`It should add`, `The keys
+    are:`) that the model does not name demands nothing by itself, and is said of all that follow in its block."""
+    for block in blocks:
+        cuts = [at for at in places if block.start + 3 < at < block.end and plain[at] not in (_CODE, _COVER)]
+        named, within = any(block.start <= at <= block.start + 3 for at in places), ""
+        for a, b in pairwise([block.start, *cuts, block.end]):
+            item = plain[a:b].rstrip()
+            opens = item.endswith((":", "(")) or not (named or _JOINT.search(item) or re.search(r"[^\w`]$", item))
+            if a == block.start and cuts and opens:
+                within = _strip_mark(text[a:b]).rstrip(" (")
+                continue
+            item = _JOINT.sub("", item) if b < block.end else item
+            if item := item.rstrip(" ,;") if within else item:
+                yield replace(block, start=a, end=a + len(item), within=within)
 
 
-def _is_quoted(text: str, at: int) -> bool:
-    spans = _find_quoted(text)
-    before = bisect_left(spans, (at, 0)) - 1
-    return before >= 0 and at < spans[before][1]
+def _place(text: str, path: str, criterion: str) -> Requirement:
+    place = find_quote(criterion, text)
+    return Requirement(0, criterion, *(place.span() if place else (0, 0)), step=path)
 
 
-def _list_plan_requirements(goal: Step) -> tuple[Requirement, ...]:
-    """List the requirements of a written plan: the goal's criteria; if it has none, the criteria of its steps;
-    otherwise those of the goal's text."""
-    texts = [("", criterion) for criterion in goal.criteria] or list(_walk_criteria(goal.steps, ()))
-    if not texts:
-        return _number_blocks(goal.instructions, _split_by_form(goal.instructions))
-    found = []
-    for number, (path, text) in enumerate(texts, 1):
-        place = find_quote(text, goal.instructions)
-        found.append(Requirement(number, text, *(place.span() if place else (0, 0)), step=path))
-    return tuple(found)
-
-
-def _walk_criteria(steps: Sequence[Step], above: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+def _walk_criteria(steps: Sequence[Step], above: str) -> Iterator[tuple[str, str]]:
     for step in steps:
-        path = (*above, step.name)
-        yield from (("/".join(path), criterion) for criterion in step.criteria)
-        yield from _walk_criteria(step.steps, path)
+        yield from ((above + step.name, criterion) for criterion in step.criteria)
+        yield from _walk_criteria(step.steps, f"{above}{step.name}/")
 
 
-def _number_blocks(text: str, blocks: Sequence[_Block]) -> tuple[Requirement, ...]:
+def _join_blocks(text: str, blocks: Sequence[_Block]) -> list[Requirement]:
+    """Make a requirement of each block or, if there are too many, of several neighbours."""
     size = -(-len(blocks) // MOST) or 1
     groups = [blocks[at : at + size] for at in range(0, len(blocks), size)]
-    found: list[Requirement] = []
-    for group in groups:
-        start, end = group[0].start, group[-1].end
-        stretch = re.sub(r"(\s*\n {0,3}#{1,6}\s[^\n]*)+\s*$", "", text[start:end]).rstrip()  # the next one's heading
-        if stretch.strip():
-            said = _strip_mark(stretch)
-            found.append(Requirement(len(found) + 1, said, start, start + len(stretch), within=group[0].within))
-    return tuple(found)
+    spans = [(group[0].start, group[-1].end, group[0].within) for group in groups]
+    return [Requirement(0, _strip_mark(text[a:b]), a, b, within=within) for a, b, within in spans]
 
 
 def _strip_mark(text: str) -> str:
@@ -265,74 +222,34 @@ def _strip_mark(text: str) -> str:
     return re.sub(r"^\s*(?:[-*+]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?", "", text).strip()
 
 
-def _split_sentences(text: str) -> Iterator[_Block]:
-    """Split a text into the sentences of its prose and the items of its lists. Code belongs to the text before it; code
-    right below a heading or at the beginning asks for nothing."""
-    last: _Block | None = None
-    below = True
-    for block in _split_blocks(text):
-        if block.kind == "heading":
-            below = True
-            continue
-        pieces = [block] if block.kind == "item" else list(_cut_block(text, block))
-        for piece in pieces:
-            if _is_code(text, piece):
-                if last is not None and not below:
-                    last = replace(last, end=piece.end)
-                    continue
-                piece = replace(piece, kind="code")
-            below = False
-            if last is not None:
-                yield last
-            last = piece
-    if last is not None:
-        yield last
-
-
-def _is_code(text: str, block: _Block) -> bool:
-    """Whether a passage is only code: fenced, or indented below a blank line."""
-    lines = text[text.rfind("\n", 0, block.start) + 1 : block.end].splitlines()
-    fenced = bool(_FENCE.match(lines[0])) and bool(_FENCE.match(lines[-1]))
-    return fenced or (
-        block.kind == "prose" and all(not line.strip() or line.startswith(("    ", "\t")) for line in lines)
-    )
-
-
-def _cut_block(text: str, block: _Block) -> Iterator[_Block]:
+def _cut_block(plain: str, block: _Block) -> Iterator[_Block]:
     start = block.start
-    if "```" in text[block.start : block.end] or "~~~" in text[block.start : block.end] or _is_code(text, block):
-        yield block
-        return
-    for gap in _GAP.finditer(text, block.start, block.end):
-        begins = _OPENING.match(text, gap.end())
-        if begins and not _NOT_AN_END.search(text, start, gap.start()) and not _is_quoted(text, gap.end()):
+    for gap in _GAP.finditer(plain, block.start, block.end):
+        if _OPENING.match(plain, gap.end()) and not _NOT_AN_END.search(plain, start, gap.start()):
             yield _Block("prose", start, gap.start())
             start = gap.end()
     yield _Block("prose", start, block.end)
 
 
-def _split_blocks(text: str) -> Iterator[_Block]:
-    """Split a text into paragraphs, list items with all that is indented below them, and headings."""
-    kind: Literal["prose", "item", ""] = ""
-    start = at = end = depth = 0
-    fenced = blank = False
-    for line in text.splitlines(keepends=True):
-        fence, empty = bool(_FENCE.match(line)), not line.strip()
-        indent = len(line) - len(line.lstrip(" \t"))
+def _split_blocks(plain: str) -> Iterator[_Block]:
+    """Split a text into paragraphs, list items with all that is indented below them, and headings. What follows code is
+    another paragraph."""
+    last: _Block | None = None
+    at = depth = 0
+    blank = False
+    for line in plain.splitlines(keepends=True):
+        said, indent = line.strip(), len(line) - len(line.lstrip(" \t"))
+        heading, kind = bool(_HEADING.match(line)), last.kind if last is not None else "heading"
         below = kind == "item" and indent > depth + 1
-        item = bool(_ITEM.match(line)) and not below
-        plain = not item and not _HEADING.match(line)
-        goes_on = fenced or below or (kind and ((plain and not blank) or _is_quoted(text, at)))
-        if not empty and not goes_on:
-            if kind:
-                yield _Block(kind, start, end)
-            start, depth, kind = at, indent, "item" if item else "prose"
-            if _HEADING.match(line):
-                yield _Block("heading", at, at + len(line.rstrip()))
-                kind = ""
+        item = not below and bool(_ITEM.match(line))
+        if said and last is not None and (below or (kind != "heading" and not (item or heading or blank))):
+            last = replace(last, end=at + len(line.rstrip()))
+        elif said:
+            if last is not None:
+                yield last
+            last = _Block("heading" if heading else "item" if item else "prose", at, at + len(line.rstrip()))
+            depth = indent
         at += len(line)
-        blank = empty or (fenced and fence and kind == "prose")  # What follows code is another paragraph.
-        fenced = fenced != fence
-        end = at - len(line) + len(line.rstrip()) if not empty else end
-    if kind:
-        yield _Block(kind, start, end)
+        blank = not said or (last is not None and last.kind == "prose" and not said.strip(_CODE))
+    if last is not None:
+        yield last
