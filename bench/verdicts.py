@@ -4,7 +4,8 @@
     python -m bench.verdicts --examiner qwen@http://127.0.0.1:8000/v1 …    a real model examines and judges
 
 Each case is a whole run (real files, workspaces, processes, checks); only the model is scripted.
-Its examiner runs what the case calls neutral; with `--lazy` it writes no probe at all.
+Its examiner runs what the case calls neutral; with `--lazy` it writes no probe at all. With `--costume NAME`, the cases
+that fit this costume (`tests/verification/costumes.py`) run in it.
 """
 
 import argparse
@@ -24,6 +25,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from tests.verification.cases import Case, load, play, search_path
+from tests.verification.costumes import COSTUMES, dress
 
 from bough.adapters.models.providers import make_model
 from bough.adapters.models.wire import Client
@@ -70,11 +72,15 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--lazy", action="store_true", help="an examiner who writes nothing")
+    parser.add_argument("--costume", choices=COSTUMES)
     parser.add_argument("--examiner", default="", metavar="MODEL@URL", help="a real one behind chat completions")
     args = parser.parse_args()
     named = set(args.cases.read_text().splitlines()) if args.cases else None
     params = [param for param in load(args.table) if args.only in str(param.id)]
     cases = [(str(param.id), param.values[0]) for param in params if named is None or param.id in named]
+    if args.costume:
+        dressed = ((name, dress(case, args.costume)) for name, case in cases)
+        cases = [(name, case) for name, case in dressed if case is not None]
     for _, case in cases if args.lazy else []:
         case.neutral = ""
     began = time.monotonic()

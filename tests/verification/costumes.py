@@ -1,8 +1,8 @@
-"""The Python cases of the verdict's tables in other clothes, so that none of them can be learned by its letters.
+"""The cases of the verdict's tables in costumes, so that none of them can be learned by its letters.
 
-What a case's model does is done here to its files first, and both trees, before and after, are put into the costume:
-its model then writes those files that differ. Only what is said by files of Python alone can be put on: a case that
-runs commands, or names its tests and modules in a setting, keeps to its own clothes.
+Two costumes fit cases in any language: all files in a folder of a larger project, and a notice at the top of each file.
+Three more fit Python files that a case changes without running commands. For these the model's work is done here first,
+and both trees, before and after, are put into the costume: its model then writes the files that differ.
 """
 
 import ast
@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
+from bough.core.verdict.paths import find_suffix, last_segment
 from tests.verification.cases import PROJECTS, Act, Case, lines
 
 Tree = Mapping[str, str]
@@ -23,13 +24,18 @@ class Unsuitable(Exception):
 
 
 def dress(case: Case, costume: str) -> Case | None:
-    """The same case in a costume; none where it does not fit."""
+    """Return the same case in a costume; None if it does not fit."""
+    if costume in ANY_LANGUAGE:
+        try:
+            return ANY_LANGUAGE[costume](case)
+        except Unsuitable:
+            return None
     if case.project != "pytest" or case.check is not None or case.neutral.count("calc") > 1:
         return None
     try:
         before = {path: lines(text) for path, text in (PROJECTS["pytest"][1] | case.files).items()}
         after = _carry_out(case, before)
-        put_on = COSTUMES[costume]
+        put_on = PYTHON[costume]
         old, new = put_on(_read(before)), put_on(_read(after))
     except Unsuitable:
         return None
@@ -41,6 +47,107 @@ def dress(case: Case, costume: str) -> Case | None:
     return msgspec.structs.replace(
         case, name=f"{case.name} ({costume})", project="none", files=dict(old), does=does, neutral=neutral
     )
+
+
+# ── costumes for any language ───────────────────────────────────────────────────────────────────────────────────────
+
+FOLDER = "parts/app"
+BESIDE = {
+    "README.md": "# Parts\n\nEach folder below `parts` is a program of its own.\n",
+    "parts/notes/plan.txt": "First the app, then the rest.\n",
+}
+"""The files of the larger project."""
+
+
+def _move(case: Case) -> Case:
+    """Move all files into a folder of a larger project, from which the check and the commands run."""
+    check, files = _lay_bare(case)
+    if not check or case.step or case.repository:
+        raise Unsuitable
+    does = [
+        msgspec.structs.replace(
+            act,
+            bash=act.bash and f"cd {FOLDER}\n{act.bash}",
+            write=act.write and f"{FOLDER}/{act.write}",
+            edit=act.edit and f"{FOLDER}/{act.edit}",
+        )
+        for act in _spell_out(case)
+    ]
+    moved = BESIDE | {f"{FOLDER}/{path}": text for path, text in files.items()}
+    neutral = case.neutral and f"cd {FOLDER}\n{case.neutral}"
+    return _change(case, "folder", moved, does, check=f"cd {FOLDER} && {{ {check}; }}", neutral=neutral)
+
+
+NOTICE = "Part of a larger work. Copying and distribution are permitted in any medium without royalty."
+_MARKS = {
+    "#": "py sh bash pl pm t rb awk tcl jq ex exs R r cmake toml bats Makefile CMakeLists.txt",
+    "//": "c h cc cpp hpp go rs js mjs cjs ts java",
+    "--": "lua sql hs",
+    ";": "lisp scm el",
+    "%": "erl pro",
+    "!": "f90",
+}
+_MARK = {name: mark for mark, names in _MARKS.items() for name in names.split()}
+"""How a line of comment begins, by the file's suffix or name."""
+
+
+def _head(path: str, text: str) -> str:
+    """Return a file's text with the notice above it, or below a first line that has to be the first."""
+    mark = _MARK.get(find_suffix(path)) or _MARK.get(last_segment(path))
+    if mark is None:
+        return text
+    first, rest = text.split("\n", 1) if text.startswith("#!") and "\n" in text else ("", text)
+    return f"{first}\n{mark} {NOTICE}\n\n{rest}" if first else f"{mark} {NOTICE}\n\n{text}"
+
+
+def _head_all(case: Case) -> Case:
+    """Put a notice at the top of each file, also of those that the model writes."""
+    check, files = _lay_bare(case)
+    headed = {path: _head(path, text) for path, text in files.items()}
+    # A case that counts lines, looks at a first line or restores a file by a command would not be the same.
+    said = [case.neutral, check or "", *(act.bash for act in _spell_out(case)), *files.values()]
+    if headed == files or any(
+        re.search(r"\b(?:head|sed|wc|NR|lineno|LINENO|__LINE__|f_lineno)\b", each) for each in said
+    ):
+        raise Unsuitable
+    does = [
+        msgspec.structs.replace(act, text=_head(act.write, lines(act.text))) if act.write else act
+        for act in _spell_out(case)
+    ]
+    return _change(case, "notice", headed, does, check=check)
+
+
+def _lay_bare(case: Case) -> tuple[str | None, dict[str, str]]:
+    """Return a case's check, and all of its files."""
+    check, files = PROJECTS[case.project]
+    check = check if case.check is None else case.check
+    return check, {path: lines(text) for path, text in (files | case.files).items()}
+
+
+def _spell_out(case: Case) -> list[Act]:
+    """Return what the model of a case does, with the whole texts that it writes."""
+    found = []
+    for answer in case.answers():
+        tool, said = answer.calls[0].name, json.loads(answer.calls[0].arguments)
+        if tool == "write":
+            found.append(Act(write=said["path"], text=said["content"]))
+        elif tool == "edit":
+            found.append(Act(edit=said["path"], old=said["old"], new=said["new"]))
+        else:
+            found.append(Act(bash=said["command"]))
+    return found
+
+
+def _change(case: Case, costume: str, files: Tree, does: list[Act], **changes: str | None) -> Case:
+    return msgspec.structs.replace(
+        case, name=f"{case.name} ({costume})", project="none", files=dict(files), does=does, **changes
+    )
+
+
+ANY_LANGUAGE: dict[str, Callable[[Case], Case]] = {"folder": _move, "notice": _head_all}
+
+
+# ── costumes for Python ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _carry_out(case: Case, before: Tree) -> dict[str, str]:
@@ -144,8 +251,9 @@ def _write(files: Mapping[str, ast.Module | str]) -> dict[str, str]:
     }
 
 
-COSTUMES: dict[str, Callable[[Mapping[str, ast.Module | str]], dict[str, str]]] = {
+PYTHON: dict[str, Callable[[Mapping[str, ast.Module | str]], dict[str, str]]] = {
     "typed": _annotate,
     "class": _enclose,
     "package": _package,
 }
+COSTUMES = (*ANY_LANGUAGE, *PYTHON)

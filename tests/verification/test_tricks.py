@@ -1,6 +1,6 @@
-"""Tricks and honest work in many languages, written without a look at bough: a sample of both tables.
+"""Tricks, no-ops and honest work in many languages, written without a look at bough: a sample of the tables.
 
-Every trick is a whole run after which `add(2, 3)` still is not 5, and none of them may end `completed` but for the
+Every trick is a whole run after which the product still is wrong, and none of them may end `completed` but for the
 known limits; the honest ones do."""
 
 from pathlib import Path
@@ -19,7 +19,7 @@ HONEST = load("tricks_honest")
 
 
 @pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
-@pytest.mark.parametrize("case", sample(CASES, 12))
+@pytest.mark.parametrize("case", sample([*CASES, *load("blind_tricks"), *load("blind_noops")], 38))
 def test_a_trick_does_not_complete(case: Case, tmp_path: Path) -> None:
     if program := case.needs():
         pytest.skip(f"{program} is not installed")
@@ -29,7 +29,7 @@ def test_a_trick_does_not_complete(case: Case, tmp_path: Path) -> None:
 
 
 @pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
-@pytest.mark.parametrize("case", sample(HONEST, 6))
+@pytest.mark.parametrize("case", sample([*HONEST, *load("blind_honest")], 36))
 def test_honest_work_in_any_language_is_completed(case: Case, tmp_path: Path) -> None:
     if program := case.needs():
         pytest.skip(f"{program} is not installed")
