@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from bough import app
 from bough.core import events as e
 from bough.core.messages import Answer, Call, Usage
 from bough.core.planning.plan import build_goal_step
@@ -156,7 +157,10 @@ def test_a_server_that_refuses_tools_is_asked_in_text(tmp_path: Path) -> None:
 
 @in_turn
 def test_planners_speak_the_protocol_that_the_trial_showed(tmp_path: Path) -> None:
-    run, asked = in_text([TALK, TALK, TALK, GOOD], tmp_path, protocol="auto", flat=False)
+    doing: list[str] = []
+    watch = app.RunObserver(doing=lambda task, what: doing.append(what))
+    run, asked = in_text([TALK, TALK, TALK, GOOD], tmp_path, protocol="auto", flat=False, watch=watch)
+    assert "testing whether the model calls tools" in doing
     assert run.outcome.completed
     assert ["tools" in body for body in asked] == [True, False, False, False]
     assert [event.helper for event in run.journal.of(e.HelperAnswered)] == ["trial", "gate", "gate"]

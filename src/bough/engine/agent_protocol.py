@@ -25,6 +25,7 @@ from bough.core.tree.task import Attempt, Task
 from bough.core.tree.task_state import State
 from bough.engine.consult import switch_model, try_consult
 from bough.engine.task_workspace import TaskRuntime, collect_brief_values
+from bough.ports import shown
 
 HELPER = "trial"
 """The template of the trial question, which asks for a function `slug` in `words.py`."""
@@ -44,7 +45,8 @@ async def try_protocol(task: Task, runtime: TaskRuntime, role: Role, tier: Tier)
     if known or find_agent(task, runtime, role, tier):
         return ProtocolTrial()
     write = next(spec for spec in runtime.ports.tools.specs if spec.name == "write")
-    asked = await try_consult(task, runtime, HELPER, tier, {}, write)
+    with shown(runtime.ports, task.id, "testing whether the model calls tools"):
+        asked = await try_consult(task, runtime, HELPER, tier, {}, write)
     if isinstance(asked.refused, TooLong):
         return ProtocolTrial()
     if isinstance(asked.refused, RequestRefused):  # Perhaps it accepts no tools; other causes recur with the brief.
