@@ -92,7 +92,7 @@ def test_a_layout_that_no_rule_knows_is_scouted(unknown: Path) -> None:
     assert scouted.commands == ("echo 7 tests passed", "docker run tests", "sh exercise") and scouted.rounds == 5
     assert scouted.refused == {
         "echo 7 tests passed": "it passes whatever the product does: it tests nothing of it",
-        "docker run tests": "it is not tried: it leaves this machine, starts a service, or has a placeholder, a "
+        "docker run tests": "not tried: the command leaves this machine, starts a service, or has a placeholder, a "
         "here-document or a variable that is not set here",
     }
     told = "\n".join(results(model.prompts[4]))

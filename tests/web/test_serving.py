@@ -106,7 +106,7 @@ def test_a_night_is_started_and_stopped_from_elsewhere(tmp_path: Path) -> None:
             night = look()
             assert [group["heading"] for group in night["groups"]] == ["Done and proven"]
             assert night["branch"] == "night-1", "what the person chose for the night still holds"
-            assert served.tell("start_night", {}).json()["said"] == "No goal can begin now: each says why."
+            assert served.tell("start_night", {}).json()["said"] == "No goal can begin now: each goal says why."
 
 
 def test_what_the_settings_of_a_repository_ask_for_is_answered_on_the_page(tmp_path: Path) -> None:

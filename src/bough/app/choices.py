@@ -54,7 +54,7 @@ class Choices(Struct, frozen=True):
     record: Path | None = None
     rounds: int | None = None
     tokens: int | None = None
-    """0: no limit."""
+    """The most tokens that the run may spend; 0: no limit."""
     cost: float | None = None
     minutes: float | None = None
     allow_unpriced: bool = False

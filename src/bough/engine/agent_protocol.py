@@ -49,7 +49,8 @@ async def try_protocol(task: Task, runtime: TaskRuntime, role: Role, tier: Tier)
         asked = await try_consult(task, runtime, HELPER, tier, {}, write)
     if isinstance(asked.refused, TooLong):
         return ProtocolTrial()
-    if isinstance(asked.refused, RequestRefused):  # Perhaps it accepts no tools; other causes recur with the brief.
+    # The server may accept no tools. Any other cause of a refusal shows again at the agent's first call.
+    if isinstance(asked.refused, RequestRefused):
         return ProtocolTrial(asked.events, "text")
     if asked.answer is None:
         return ProtocolTrial(asked.events)
@@ -78,9 +79,9 @@ IN_TEXT = {
     "refused": "text_refused",
     "take_stock": "text_nudge",
 }
-"""Templates that replace those about tools, for a model that acts in text."""
+"""Prompt templates that replace those about tool calls, for a model that acts by blocks in its text."""
 OUTSIDE = {"no_tool_call": "outside_go_on", "empty_answer": "outside_go_on", "cut_short": "outside_go_on"}
-"""Templates that replace those about bough's tools, for an outside agent with its own tools."""
+"""Prompt templates that replace those about bough's tools, for an outside agent with its own tools."""
 MOST_CALLS = 100
 """How many calls of one answer run at most."""
 
@@ -106,8 +107,9 @@ async def build_attempt(
         system = context.render(ports.prompt("agent"), values)
         brief = context.render(ports.prompt("probe_hunter" if meets else role), values)
         if known.may_change and 0 < runtime.find_model(task, tier).window <= task_files.SMALL_WINDOW:
-            files, _ = await _render_files(task, runtime, tier)  # Reading them by tool calls would fill the window.
-            brief += context.render_section("Files, as they are now", files)
+            # So that the agent need not read them by tool calls, which would fill a small window.
+            files, _ = await _render_files(task, runtime, tier)
+            brief += context.render_section("The files as they are now", files)
         return e.AttemptStarted(role, tier, system, brief, may_change=known.may_change, why=known.why)
     alone = await _is_one_short_file(task, runtime)
     # For one short file the examples of blocks are left out: a small model would copy them instead of working.

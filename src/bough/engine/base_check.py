@@ -250,7 +250,7 @@ class _Scouting:
         check = Check(command, f"{self.told.model or 'a model'} proposed it on {day}: {proposal.why.strip()}")
         self.told = replace(self.told, commands=(*self.told.commands, command))
         works: e.BaseChecked | str = (
-            "it is not tried: it leaves this machine, starts a service, or has a placeholder, a here-document or a "
+            "not tried: the command leaves this machine, starts a service, or has a placeholder, a here-document or a "
             "variable that is not set here"
         )
         if is_harmless(command):

@@ -67,7 +67,8 @@ async def estimate_goal(command: c.Estimate, task: Task, runtime: TaskRuntime) -
 
 def read_requirements(task: Task, read: guidance.GateReading = guidance.GateReading()) -> e.RequirementsRead:  # noqa: B008 - it is frozen
     """Split the goal into requirements: by the form of its text, or into finer ones by the model's answer (`read`)."""
-    earlier = number_from_one(task.inherited.requirements)  # Those of the earlier run that this one continues.
+    # The requirements of the earlier run that this run continues.
+    earlier = number_from_one(task.inherited.requirements)
     refuted = any(one.kind != "unchanged" for one in earlier)
     plain = read_goal(task.step, beside=refuted)
     finer = read_goal(task.step, read.requirements, read.kinds, beside=refuted)
@@ -115,7 +116,7 @@ def describe_means(jobs: int, rounds: int) -> str:
 
 Read = Callable[[Answer], tuple[Step, ...] | Problems]
 Taken = Callable[[tuple[Step, ...]], Sequence[e.AnyEvent]]
-"""Returns the events that record accepted steps."""
+"""A function that returns the events which record accepted steps."""
 
 
 async def ask_for_steps(

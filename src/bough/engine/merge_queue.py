@@ -1,8 +1,7 @@
 """Merges finished steps one after the other onto their task's head (its latest merged files), and proves each merge: by
 the step's check on the merged tree, the checks of steps merged before, every test that passed on either side, and the
-goal's whole check.
-Meanwhile the next ones are tried on the head that is expected after it; that result counts if the head comes so.
-"""
+goal's whole check. Meanwhile the next ones are tried on the head that is expected after that merge; the result counts
+if the head becomes that one."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
@@ -91,7 +90,7 @@ class MergeQueue:
             async with self._lock:
                 if guessing is not None and queued.ahead is not None:
                     expected = await queued.ahead.tree()
-                    # The step ahead may have landed with another tree (redone by an agent), or not at all.
+                    # The step ahead may have been merged with another tree (redone by an agent), or not at all.
                     if expected is not None and expected == head():
                         queued.guess = await guessing
                 queued.ahead = None

@@ -49,9 +49,10 @@ async def _open_workspace(command: c.OpenWorkspace, task: Task, runtime: TaskRun
     if not task.plan.steps and not task.step.work:
         await runtime.open(task)  # A task with steps gets its checkout once they are finished.
     events: list[e.AnyEvent] = [e.WorkspaceOpened(task.tree), e.StateChanged(State.IN_PROGRESS, "work begins")]
-    if task.step.plan_first and not task.plan.steps:  # Planners ask in the protocol that this trial finds.
+    if task.step.plan_first and not task.plan.steps:  # Planners use the protocol that this trial chooses.
         events += (await agent_protocol.try_protocol(task, runtime, task.step.role, "main")).events
-    if task.id == GOAL and (task.plan.steps or not task.step.plan_first):  # Otherwise the estimate reads the goal.
+    # Otherwise `estimate_goal` reads the requirements.
+    if task.id == GOAL and (task.plan.steps or not task.step.plan_first):
         events.append(read_requirements(task))
     yield events
 
@@ -167,7 +168,8 @@ async def _load_pictures(attempt: Attempt, runtime: TaskRuntime) -> dict[str, by
 async def _run_tools(command: c.RunTools, task: Task, runtime: TaskRuntime) -> Batches:
     specs = {spec.name: spec for spec in _for_role(get_attempt(task).role, runtime.ports.tools.specs)}
     withheld = {spec.name for spec in runtime.ports.tools.specs} - specs.keys()
-    well = all(act.ok or not act.writes for act in task.round.acts)  # calls that ran before a crash
+    # After a crash `acts` has the calls that ran before it.
+    well = all(act.ok or not act.writes for act in task.round.acts)
     for calls in _group_calls(command.calls, specs):
         writing = _is_writing(calls[0], specs)
         begun: list[e.AnyEvent] = [e.ToolStarted(call.id, writing) for call in calls]

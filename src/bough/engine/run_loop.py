@@ -76,7 +76,7 @@ async def _run(state: Run, claim: Claim, ports: Ports) -> Run:
                 # two cannot leave it behind.
                 await ports.workspaces.discard(state.name, GOAL)
             if event is not None:
-                # A verdict is read beside the check's result on the original files, so wait for that result.
+                # People compare the verdict with the check's result on the original files, so wait for that result.
                 await base.end(wait=isinstance(event, e.RunFinished) and goal.acceptance.verdict is not None)
                 await base.append([event])
     finally:

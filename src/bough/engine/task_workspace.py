@@ -273,7 +273,7 @@ async def conclude(to: State, why: str, task: Task, runtime: TaskRuntime) -> Bat
     checkpoint = e.CheckpointMade(commit, task.tree, tuple(change.path for change in changes))
     if to is State.COMPLETED and task.attempt is not None and task.attempt.may_change:
         name = runtime.find_model(task, task.attempt.tier).name
-        runtime.ports.protocols.learn(name, task.attempt.protocol, "it completed a task with it")
+        runtime.ports.protocols.learn(name, task.attempt.protocol, "the model completed a task with it")
     judged = [e.EvidenceJudged(list_shown(task), tuple(one.number for one in list_missing(task)))]
     back = [
         e.ModelSwitched(tier, tier, runtime.ports.models[tier].name, "the next task begins with the first model")

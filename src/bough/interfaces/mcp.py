@@ -121,10 +121,14 @@ class Commands:
         wishes: Annotated[dict[str, str], Resolve(_find_wishes)],
         consent: Annotated[ElicitationResult[_Consent], Resolve(_ask_consent)],
         goal: Annotated[str, Field(description="What must be true at the end. Every sentence counts.")],
-        check: Annotated[str, Field(description="The command that proves it; empty: the project's own tests.")] = "",
+        check: Annotated[
+            str, Field(description="The command that proves the goal; empty: the project's own tests.")
+        ] = "",
         continues: Annotated[str, Field(description="A finished run that this goal follows up on.")] = "",
         jobs: Annotated[int, Field(ge=1, le=64, description="How many agents may work at once.")] = 1,
-        wait_seconds: Annotated[float, Field(ge=0, description="Seconds to wait for it; then poll `status`.")] = 1e9,
+        wait_seconds: Annotated[
+            float, Field(ge=0, description="Seconds to wait for the run; then poll `status`.")
+        ] = 1e9,
     ) -> dict[str, Any]:
         """Work on a goal in a private copy of the repository and report its status. The run continues when this server
         or the connection ends."""
@@ -141,7 +145,9 @@ class Commands:
         goal: Annotated[str, Field(description="What the change should achieve, as whoever asked for it said.")],
         what: Annotated[str, Field(description="A branch, range A..B or commit; empty: uncommitted changes.")] = "",
         check: Annotated[str, Field(description="The command that has to pass; empty: the project's own tests.")] = "",
-        wait_seconds: Annotated[float, Field(ge=0, description="Seconds to wait for it; then poll `status`.")] = 1e9,
+        wait_seconds: Annotated[
+            float, Field(ge=0, description="Seconds to wait for the run; then poll `status`.")
+        ] = 1e9,
     ) -> dict[str, Any]:
         """Judge a change, before you say that it is done: tests and fresh cases run without and with it. Status
         `completed` is proven, `failed` refuted (the failing cases are in the answer), `not_proven` not shown,
@@ -182,7 +188,9 @@ class Commands:
     async def backlog_add(
         self,
         goal: Annotated[str, Field(description="What must be true at the end. Every sentence counts.")],
-        check: Annotated[str, Field(description="The command that proves it; empty: the project's own tests.")] = "",
+        check: Annotated[
+            str, Field(description="The command that proves the goal; empty: the project's own tests.")
+        ] = "",
         needs: Annotated[list[str], Field(description="Names of goals that must be proven first.")] = [],  # noqa: B006
         priority: Annotated[int, Field(description="Goals with a higher number begin first.")] = 0,
     ) -> dict[str, Any]:

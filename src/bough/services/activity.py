@@ -64,7 +64,8 @@ class ActivityFile:
             self._run = record.run
             self._remove()  # A killed process may have left the file behind.
         if (known := self._tasks.get(record.task)) is not None and known.line:
-            self._set(record.task, replace(known, line=""))  # The line is older than this event.
+            # Drop the stored line of output: it is older than this event.
+            self._set(record.task, replace(known, line=""))
         self._watch.recorded(record)
 
     def doing(self, task: str, what: str) -> None:

@@ -167,7 +167,7 @@ async def _diagnose_models(config: settings.Config, choices: Choices, env: Mappi
     finally:
         await client.close()
     if "examiner" not in names:
-        says = "the main model examines its own work: another vendor's, as examiner under [models], sees other faults"
+        says = "the main model examines its own work: name one of another vendor as `examiner` under [models]"
         findings.append(Diagnosis("examiner", True, says, needed=False))
     return findings
 

@@ -62,7 +62,7 @@ async def follow_run(journal: Journal, name: str, at: StartingPoint) -> Starting
     files = f" (changed {', '.join(task.outcome.files)})" if task.outcome.files else ""
     failing = f"\n\n{keep_ends(cases, task_result.ROOM)}" if (cases := render_failing_probes(task)) else ""
     refuted = {number for probe in list_failing_probes(task) for number in probe.requirements}
-    # What was refuted is still to be shown; the rest must stay as it is.
+    # The new run has to prove the refuted requirements; the others only must not break.
     kinds = [(one, one.kind if one.number in refuted else "unchanged") for one in list_active(task.asked)]
     return replace(
         at,

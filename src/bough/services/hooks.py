@@ -173,7 +173,7 @@ class Herald:
             if kind in TOLD or Outbox(self._root).follow(record.run, record.seq) or find_address(self._root):
                 self._wake()
         except (OSError, BoughError) as error:  # The run continues without hooks.
-            logging.getLogger("bough").warning("bough: your hooks are not told: %s", error)
+            logging.getLogger("bough").warning("bough: your hooks are not called: %s", error)
             self._wanted = False
 
     def _wake(self) -> None:
@@ -199,7 +199,8 @@ class Herald:
         self._drop()
         if self._process is not None:
             self._process.poll()
-            self._process.returncode = self._process.returncode or 0  # No warning that it outlives this process.
+            # Avoid Python's warning that the child process still runs.
+            self._process.returncode = self._process.returncode or 0
 
 
 def call_hook(outbox: Outbox, root: Path, command: Command, notice: Notice, timeout: float) -> HookCall:

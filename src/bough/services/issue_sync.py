@@ -75,7 +75,7 @@ async def sync_issues(
                 free = chain([issue.name], (f"{issue.name}-{number}" for number in count(2)))
                 new.append((next(each for each in free if each not in backlog.items), issue.entry))
             elif item is not None and not item.dropped:
-                # A text that the goal had before means that the person changed the goal.
+                # If the goal once had the issue's text, the person has changed the goal, and the issue is unchanged.
                 changed = "edited" if issue.entry.goal not in texts[item.name] else ""
                 what = changed if not issue.closed else "kept" if item.run else "dropped"
                 if what:

@@ -107,7 +107,7 @@ async def work_through(session: Session, plan: NightPlan, choices: Choices, watc
     session.require_models(replace(choices, cost=plan.cost or plan.per_goal))
     worker = NightWorker(session, plan, choices, watch, await load_backlog(session, plan.name))
     if worker.backlog.open_night is None and await worker.has_nothing_to_do():
-        return worker.backlog  # On the page, an empty night would replace the last one.
+        return worker.backlog  # An empty night would replace the last one on the report's page.
 
     async def beat() -> None:
         """Renew the claims of goals whose run is just beginning or has just ended."""

@@ -43,7 +43,8 @@ async def make_branch_once(
     return its name and last commit. An existing branch is reused if its last commit is of this run, and replaced if it
     is the commit `before`; otherwise it belongs to somebody else, and another name is chosen."""
     root = session.root
-    at = at if await asyncio.to_thread(deliver.find_commit, root, at) else "HEAD"  # It may be gone after a rebase.
+    # The commit `at` may be gone after a rebase.
+    at = at if await asyncio.to_thread(deliver.find_commit, root, at) else "HEAD"
     for number in count(1):
         name = branch if number == 1 else f"{branch}-{number}"
         tip = await asyncio.to_thread(deliver.find_commit, root, f"refs/heads/{name}")

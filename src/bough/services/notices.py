@@ -150,7 +150,8 @@ def describe_waiting(name: str, waiting: Waiting) -> tuple[str, tuple[str, ...],
 
 
 async def _is_listed(journal: Journal, run: Run, record: e.Record) -> bool:
-    """Return whether the run's backlog makes the notice about its goal instead: that one also names the branch."""
+    """Return whether the notice about the run's goal comes from its backlog instead, because that one names the branch,
+    too."""
     listed, _, goal = run.listed.rpartition("/")
     if not listed:
         return False

@@ -137,7 +137,8 @@ def _describe_usual(project: "Project", run: Run) -> dict[str, str]:
 
 
 async def _list_hidden(project: "Project", run: Run, choices: Choices, usual: Mapping[str, str]) -> dict[str, str]:
-    """List what the tasks of a run from elsewhere ask for: rounds, and any agents, rules and jobs that differ."""
+    """List what the tasks of a run from elsewhere ask for: rounds, and agents, rules and jobs other than the person's
+    own."""
     rounds, agents, rules = run.limits.rounds, set[str](), [run.rules]
     for record in await project.store.read(run.name, kinds=tuple(OPENING)):
         for value in _list_values(record.event):

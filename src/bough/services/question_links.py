@@ -1,8 +1,8 @@
 """Makes links to single questions. Whoever has a link can read that question and answer it once, and nothing else.
 
 A link contains the run, the number of the event that asks, and an expiry time, signed with a key in the person's state
-folder, so that a journal or a repository cannot make one. These stand after `#` in the address, which browsers do not
-send to servers or proxies. Opening a link changes nothing.
+folder, so that a journal or a repository cannot make one. All of it stands after `#` in the address: that part browsers
+do not send to servers or proxies. Opening a link changes nothing.
 """
 
 import base64
@@ -136,7 +136,7 @@ async def answer_by_link(session: Session, token: str, text: str) -> str:
     run, seq = open_token(session.root, token)
     waiting, seen, is_open = await _find(session, run, seq)
     if not is_open:
-        late = f"{run} no longer waits for an answer to this."
+        late = f"{run} no longer waits for an answer to this question."
         refuse_second(run, seen, waiting.kind, waiting.task, late, waiting.id)
     words, person = clean_words(text), find_person()
     yes, no = words.lower() in YES, words.lower() in NO

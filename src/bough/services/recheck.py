@@ -75,7 +75,8 @@ class Measuring(Struct, eq=False):
             ran = await verifier.run_tests(self.make_work(tests or tree), tree, tests or tree, only)
             found = {case.id: case.outcome for case in ran.report.cases}
             found[CHECK] = "passed" if ran.exit_status == 0 else "failed"
-        return probed | found | probed  # No test can take the name of a probe.
+        # Probes count in the end, so that no test can replace the result of a probe by having its name.
+        return probed | found | probed
 
     async def measure_sides(self, probes: Sequence[Probe]) -> Rerun:
         """Run everything on both trees of a receipt, and return it with the outcomes."""
@@ -137,7 +138,7 @@ async def make_receipt(session: Session, name: str, choices: Choices) -> Receipt
         "goal": run.plan.goal.instructions,
         "models": {
             tier: model.partition("@")[0] for tier, model in run.models.items()
-        },  # Addresses may hold passwords.
+        },  # The part after `@` is an address, which may hold a password.
         "cost": view.spend.cost,
         "tokens": view.spend.tokens,
         "environment": run.checked.environment if run.checked is not None else "",
@@ -337,7 +338,9 @@ class MovedMain(Struct, frozen=True):
             return failing
         now = await measure(merged)
         lost = [name for name in self.tests if name not in now] if len(now) > 1 else []
-        if lost:  # A name that the work itself no longer has either differs in every run, for example by the clock.
+        # A test that is missing when the work alone runs again, too, has a name that differs in every run (by the
+        # clock).
+        if lost:
             own = await measure(self.measuring.rerun.head)
             lost = [name for name in lost if name in own or len(own) == 1]
         if now[CHECK] == "passed" and not lost:

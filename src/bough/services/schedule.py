@@ -42,7 +42,8 @@ class Schedule(Struct, frozen=True):
         lines = [shlex.join([*own, "sync", "github", *where, *labels])] if labels else []
         lines.append(f"exec {shlex.join([*own, 'run', *where])}")
         given = [name for name in ("PATH", "XDG_CONFIG_HOME", "XDG_STATE_HOME") if os.environ.get(name)]
-        kept = [f"export {name}={shlex.quote(os.environ[name])}" for name in given]  # Timers do not have these.
+        # Programs that a timer starts do not have these variables.
+        kept = [f"export {name}={shlex.quote(os.environ[name])}" for name in given]
         return "\n".join((f"#!/bin/sh\n# {self.name} at {self.at}", *kept, "cd /", *lines, ""))
 
     def render_units(self) -> dict[str, str]:

@@ -96,7 +96,7 @@ class WaitingView:
                 self._answer(("command", event.id), said, event.by, record.at, posted=True)
             case e.QuestionAsked(question=question):
                 self._ask(Waiting("question", record.task, question, record.seq, record.at))
-            case e.PersonSaid(task=to):  # It answers the questions of the tasks it is addressed to.
+            case e.PersonSaid(task=to):  # The message answers the questions of the tasks to which it is addressed.
                 for kind, task in list(self._open):
                     if kind == "question" and (to in ("", task) or task.startswith(f"{to}/")):
                         self._answer((kind, task), event.text, event.by, record.at, posted=True)

@@ -59,13 +59,18 @@ add_drawn(command, sync=_ask)
 
 
 _goal_options = cli.add_options(
-    cli.option("--check", "CMD", "The command that proves it (default: the tests that bough finds)."),
+    cli.option("--check", "CMD", "The command that proves the goal (default: the tests that bough finds)."),
     cli.option("--needs", "ITEM", "A goal that must be proven first.", multiple=True),
-    cli.option("--priority", "N", "Higher numbers begin first (default: 0).", int),
+    cli.option("--priority", "N", "Goals with higher numbers begin first (default: 0).", int),
     cli.option("--label", "L", "A label, for `list --label`.", to="labels", multiple=True),
-    cli.option("--files", "F", "A file it changes: such goals do not run at once.", multiple=True),
-    cli.option("--rounds", "N", "Limit on its rounds.", click.IntRange(1)),
-    cli.option("--max-tokens", "N", "Limit on its tokens.", click.IntRange(1), to="tokens"),
+    cli.option(
+        "--files",
+        "F",
+        "A file that the goal changes: two goals that change the same one do not run at once.",
+        multiple=True,
+    ),
+    cli.option("--rounds", "N", "Limit on the goal's rounds.", click.IntRange(1)),
+    cli.option("--max-tokens", "N", "Limit on the goal's tokens.", click.IntRange(1), to="tokens"),
     cli.option("--max-cost", "USD", "… dollars.", cli.POSITIVE, to="cost"),
     cli.option("--max-minutes", "N", "… and minutes.", cli.POSITIVE, to="minutes"),
 )
@@ -80,7 +85,7 @@ def _collect(said: dict[str, Any]) -> dict[str, Any]:
 )
 @click.argument("goal", required=False)
 @cli.option("--file", "F", "Read a list: Markdown, TOML, JSON lines; `-`: stdin.")
-@cli.option("--name", "ITEM", "Its name (default: from its first words).", to="item", default="")
+@cli.option("--name", "ITEM", "The goal's name (default: its first words).", to="item", default="")
 @_goal_options
 @cli.dir_option
 @cli.list_option
@@ -189,7 +194,7 @@ def _confirm_issues(issues: "Sequence[Issue]") -> bool:
 
 @command.command("list", epilog=cli.format_example("bough backlog list", "bough backlog list --label ui --json"))
 @cli.option("--label", "L", "Only goals with one of these labels.", to="labels", multiple=True)
-@cli.flag("--proposed", "What agents proposed instead: none begins unless you accept it.")
+@cli.flag("--proposed", "List the goals that agents proposed instead: none begins unless you accept it.")
 @cli.dir_option
 @cli.list_option
 @cli.json_option("As a JSON list.")
@@ -268,9 +273,9 @@ async def _print_proposals(folder: Path, name: str, as_json: bool) -> None:
     "edit", epilog=cli.format_example('bough backlog edit fix-totals --check "pytest -q tests/test_cart.py"')
 )
 @click.argument("item")
-@cli.option("--goal", "TEXT", "The goal, in other words.")
+@cli.option("--goal", "TEXT", "The goal's new text.")
 @_goal_options
-@cli.flag("--no-needs", "It needs no other goal any more.")
+@cli.flag("--no-needs", "The goal needs no other goal any more.")
 @cli.dir_option
 @cli.list_option
 async def edit(item: str, no_needs: bool, folder: Path, name: str, **said: Any) -> None:
@@ -282,8 +287,8 @@ async def edit(item: str, no_needs: bool, folder: Path, name: str, **said: Any) 
 
 
 @command.command("report", epilog=cli.format_example("bough backlog report", "bough backlog report --html night.html"))
-@cli.option("--html", "F", "Write it as one HTML file.", click.Path(path_type=Path))
-@cli.option("--md", "F", "Write it as Markdown.", click.Path(path_type=Path))
+@cli.option("--html", "F", "Write the report as one HTML file.", click.Path(path_type=Path))
+@cli.option("--md", "F", "Write the report as Markdown.", click.Path(path_type=Path))
 @cli.dir_option
 @cli.list_option
 @cli.json_option("As a JSON object.")

@@ -24,19 +24,25 @@ if TYPE_CHECKING:
     "bough backlog run --apply-together night-2026-05-01 --checks 2",
 )
 @cli.option("--jobs", "N", "Goals at once (default: 1, or [backlog] jobs).", click.IntRange(1, 100))
-@cli.option("--until", "HH:MM", "When the night is over: nothing begins then, and what runs is stopped.")
-@cli.option("--per-goal", "USD", "Limit on dollars of one goal.", cli.POSITIVE)
+@cli.option("--until", "HH:MM", "When the night ends: then no goal begins, and those that run are stopped.")
+@cli.option("--per-goal", "USD", "Limit on the cost of one goal in US dollars.", cli.POSITIVE)
 @cli.option(
     "--pr",
     None,
     "Push proven branches and open draft pull requests with your own `gh`, or not (default: none).",
     click.Choice(("draft", "none")),
 )
-@cli.flag("--partial", "Branches also for work that is finished and not proven.")
+@cli.flag("--partial", "Make branches also for work that is finished and not proven.")
 @cli.flag("--give-up", "Give up a stuck goal instead of waiting for your answer.")
-@cli.option("--apply-together", "BRANCH", "Prove all branches together, on one.", to="together", default="")
-@cli.flag("--no-review", "Do not read the goals first (`bough backlog check`), which happens at a terminal.")
-@cli.option("--max-disk", "GB", "What bough may keep here.", cli.POSITIVE)
+@cli.option(
+    "--apply-together",
+    "BRANCH",
+    "Merge all proven goals on this branch, and prove them together.",
+    to="together",
+    default="",
+)
+@cli.flag("--no-review", "Begin without the review of the goals (`bough backlog check`) that a terminal gets.")
+@cli.option("--max-disk", "GB", "Limit on the disk space that bough's files of this project may take.", cli.POSITIVE)
 @cli.dir_option
 @cli.list_option
 @cli.work_options(" of each goal", "Limit on cost of the whole night in US dollars")
@@ -116,7 +122,7 @@ async def _review(opened: "app.Session", backlog: "Backlog", choices: "app.Choic
     try:
         backlog, spend = await review_goals(opened, backlog, choices)
     except Unavailable as error:
-        click.echo(f"The goals were not read: {error}")
+        click.echo(f"The goals were not reviewed: {error}")
         return
     await tell_findings(opened, backlog, spend, asks=True)
 
@@ -198,7 +204,7 @@ def _tell(backlog: "Backlog", record: "e.Record") -> "Line":
         case e.GoalDropped(name):
             text = f"{name}: dropped from the list"
         case e.NightJoining(run):
-            text = f"bringing the branches together ({run})"
+            text = f"merging the branches of the goals ({run})"
         case e.NightJoined() as joined:
             text = f"together: {len(joined.landed)} on {joined.branch or 'no branch'}, {len(joined.left_out)} left out"
         case e.NightEnded(why):
@@ -240,7 +246,7 @@ async def check(folder: Path, name: str, as_json: bool, **chosen: Any) -> int:
         if not backlog.items:
             raise NotFound(f"The backlog {name} is empty: add a goal with `bough backlog add GOAL`.")
         for goal, why in (await list_barred(opened, backlog)).items():
-            click.echo(f"{goal} is not read: {why}", err=True)
+            click.echo(f"{goal} is not reviewed: {why}", err=True)
         backlog, spend = await review_goals(opened, backlog, choices)
         left = await tell_findings(opened, backlog, spend, asks=asks, quiet=as_json)
     if as_json:
@@ -265,7 +271,7 @@ async def tell_findings(
     out = make_output()
     if not quiet and spend.rounds:
         said = pluralize(len(found), "goal") if found else "nothing"
-        out.paragraph(text=f"The goals were read ({format_usage(spend)}): {said} to look at.")
+        out.paragraph(text=f"The goals were reviewed ({format_usage(spend)}): {said} to look at.")
     for item in found.values():
         goal, open_ = item.entry.goal, []
         if not quiet:

@@ -241,7 +241,7 @@ async def check(folder: Path, check: str | None, cached: bool, scout: bool, as_j
 @cli.option("--file", "F", "Read the goal from a file; `-` is standard input.")
 @cli.option("--check", "CMD", "The command that proves the goal (default: the tests bough finds).")
 @cli.option("--max-depth", "N", "How deep the plan may be below the goal (default: 3).", click.IntRange(1, 3))
-@cli.option("--save", "F", "Write it as a workflow, to edit and run.", click.Path(path_type=Path, dir_okay=False))
+@cli.option("--save", "F", "Write the plan as a workflow, to edit and run.", click.Path(path_type=Path, dir_okay=False))
 @cli.model_options
 async def plan(
     goal: str | None, folder: Path, file: str | None, check: str | None, save: Path | None, as_json: bool, **chosen: Any

@@ -20,9 +20,9 @@ from bough.interfaces.cli.printing import print_json, print_json_line, warn_igno
 @cli.flag("--all", "The runs of every project you have used bough in.", "everything")
 @cli.option("--port", "N", "Default: the last port used here, or any.", click.IntRange(0, 65535))
 @cli.option("--host", "ADDRESS", "Where to listen.", default="127.0.0.1", show_default=True)
-@cli.flag("--open", "Open it in your browser.", "browse")
+@cli.flag("--open", "Open the page in your browser.", "browse")
 @cli.json_option("The address as a JSON object on one line.")
-@cli.option("--until", "PID", "End when that process has ended.", int, hidden=True)
+@cli.option("--until", "PID", "End when the process with this number has ended.", int, hidden=True)
 def serve(
     folder: Path, everything: bool, port: int | None, host: str, browse: bool, as_json: bool, until: int | None
 ) -> int:
@@ -99,13 +99,13 @@ def mcp(folder: Path, model: str | None, base_url: str | None) -> None:
 )
 @cli.dir_option
 @cli.option("--slots", "N", "Tasks at once.", click.IntRange(1, 256), default=1, show_default=True)
-@cli.option("--tag", "TAG", "A tag it offers, for steps with `runs_on = [TAG]`.", to="tags", multiple=True)
-@cli.option("--name", "NAME", "Its name (default: the machine and the folder).")
+@cli.option("--tag", "TAG", "A tag that the worker offers, for steps with `runs_on = [TAG]`.", to="tags", multiple=True)
+@cli.option("--name", "NAME", "The worker's name (default: the machine and the folder).")
 @cli.option("--lease", "S", "Heartbeat timeout in seconds.", click.FloatRange(1, 3600))
 @cli.flag("--trust-config", "Let this folder's bough.toml raise limits and choose models.")
 @cli.checks_option
 @cli.sandbox_options
-@cli.json_option("What it does, one object per line.")
+@cli.json_option("What the worker does, as one JSON object per line.")
 @cli.flag("--drain", "Let the worker of this folder (or --name) finish its tasks, then exit.")
 def worker(
     folder: Path,

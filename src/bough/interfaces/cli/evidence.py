@@ -29,11 +29,11 @@ CASE_LINES = 8
 @click.argument("what", default="")
 @options.dir_option
 @option("--goal", "TEXT", ABOUT["goal"], default="")
-@option("--goal-file", "F", "Read that from a file; `-` is standard input.")
-@option("--issue", "N", "Read that from an issue, with your own `gh`.", click.IntRange(1))
+@option("--goal-file", "F", "Read the goal from a file; `-` is standard input.")
+@option("--issue", "N", "Read the goal from an issue, with your own `gh`.", click.IntRange(1))
 @option("--base", "REF", ABOUT["base"], default="")
 @option("--check", "CMD", ABOUT["check"], default="")
-@option("--receipt", "F", "Write what was shown to a file that anybody can run again: see `bough receipt`.")
+@option("--receipt", "F", "Write the evidence to a file that anybody can check again: see `bough receipt`.")
 @flag("--needless", ABOUT["needless"])
 @options.judging_options
 async def examine(
@@ -112,8 +112,8 @@ async def print_examined(opened: "app.Session", name: str, page: "TerminalOutput
     "bough receipt --output receipt.json", "bough receipt amber-heron --output r.json --sign ~/.ssh/id_ed25519"
 )
 @options.open_run
-@option("--output", "F", "Write it there (default: standard output).")
-@option("--sign", "KEY", "Sign it with your ssh key: F.sig.", PATH)
+@option("--output", "F", "Write the receipt there (default: standard output).")
+@option("--sign", "KEY", "Sign the receipt with your ssh key; the signature is F.sig.", PATH)
 async def receipt(opened: "app.Session", name: str, output: str | None, sign: Path | None) -> None:
     """Write the evidence of a run to a file that anybody can recheck.
 

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 @bough_command("bough trust", "bough trust --yes", "bough trust amber-heron --yes", "bough trust --revoke")
 @click.argument("subject", required=False)
 @dir_option
-@click.option("--yes", "answer", flag_value="yes", help="Allow all of it here, from now on.")
-@click.option("--no", "answer", flag_value="no", help="Allow none of it; it is not asked about again.")
-@flag("--revoke", "Forget what you allowed and refused: it is asked about again.")
-@option("--moved-from", "PATH", "Take over what you allowed where the project was before.", to="before")
+@click.option("--yes", "answer", flag_value="yes", help="Allow all that is asked for, here and from now on.")
+@click.option("--no", "answer", flag_value="no", help="Allow nothing, and do not ask again.")
+@flag("--revoke", "Forget what you allowed and refused, so that you are asked again.")
+@option("--moved-from", "PATH", "Take over what you allowed in the folder where the project was before.", to="before")
 @json_option("What waits for an answer and what you answered, as a JSON object.")
 async def trust(
     subject: str | None, folder: Path, answer: str | None, revoke: bool, before: str | None, as_json: bool

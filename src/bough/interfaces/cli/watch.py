@@ -147,7 +147,7 @@ async def status(run: str | None, task: str | None, folder: Path, as_json: bool)
 @cli.bough_command("bough report", "bough report --full", "bough report amber-heron --json")
 @cli.look_at_run
 @cli.flag("--full", "The whole text of each requirement, with all evidence.")
-@cli.flag("--markdown", "For the text of a pull request: at most 60 lines, the rest folded.")
+@cli.flag("--markdown", "As Markdown for a pull request: at most 60 lines, the rest folded.")
 @cli.json_option("As a JSON object.")
 async def report(opened: "app.Journal", name: str, full: bool, markdown: bool, as_json: bool) -> int:
     """Show the evidence for each requirement of the goal.

@@ -88,7 +88,9 @@ def _render_base(event: e.BaseChecked, examines: bool) -> list[Line]:
     lines = [_make_fact("base", describe_base(event))]
     if event.failed > len(event.aside) and event.exit_status != 0 and not event.lacking and not examines:
         named = f": {', '.join(event.failing[:SHOWN_ASIDE])}" if event.failing else ""
-        lines.append(_make_fact("", f"fails already{named}; what you do not ask for may stay so with --accept-failing"))
+        lines.append(
+            _make_fact("", f"fails already{named}; tests that the goal is not about may stay so with --accept-failing")
+        )
     elif event.passed and event.exit_status not in (0, None) and not event.aside and not event.lacking:
         lines.append(
             _make_fact("", "a linter or a build in the command counts, too: pass the tests alone with --check CMD")

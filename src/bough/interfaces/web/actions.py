@@ -229,7 +229,7 @@ async def start_night(
     # Wait until the journal shows that a goal was taken. With a wrong option or no model the process ends before.
     while await _find_last_change(root, list) == before:
         if await own.has_ended(0.2):
-            return "No goal can begin now: each says why."
+            return "No goal can begin now: each goal says why."
     return "The night has begun: it continues when this page is closed."
 
 
