@@ -168,7 +168,7 @@ class Spans:
         self, task: str, what: str, name: str, at: float, attributes: Mapping[str, Any], under: str = ""
     ) -> None:
         parent = self._open.get((task, under)) or self._open.get((task, "task")) if under else None
-        if parent is None and (task, what) != (RUN, "run"):  # the span of the task above, or of the run
+        if parent is None and (task, what) != (RUN, "run"):  # The parent is the span of the task above, or of the run.
             above = self._open.get((task.rpartition("/")[0], "task")) if "/" in task else None
             goal = self._open.get(("goal", "task")) if task != "goal" else None
             parent = above or goal or self._open.get((RUN, "run"))
@@ -212,7 +212,7 @@ class Spans:
             "gen_ai.request.model": name,
             "gen_ai.response.model": answered.model or name,
             "gen_ai.response.finish_reasons": (finished,),
-            "gen_ai.usage.input_tokens": usage.input,  # includes those read from and written to the cache
+            "gen_ai.usage.input_tokens": usage.input,  # The count includes tokens read from and written to the cache.
             "gen_ai.usage.cache_read.input_tokens": usage.cache_read,
             "gen_ai.usage.cache_creation.input_tokens": usage.cache_write,
             "gen_ai.usage.output_tokens": usage.output,

@@ -150,7 +150,7 @@ class Project(Journal, frozen=True):
         found = 0
         for folder, _, files in os.walk(self.home):
             for name in files if folder != str(self.home) else {*files} - {"journal.db-wal", "journal.db-shm"}:
-                with suppress(OSError):  # gone meanwhile
+                with suppress(OSError):  # The file is gone meanwhile.
                     found += os.lstat(os.path.join(folder, name)).st_blocks * 512  # noqa: PTH118
         return found
 

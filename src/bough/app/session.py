@@ -142,7 +142,8 @@ class Session(Delivery, frozen=True):
             limits = choices.limits(goal.budget.limits if goal is not None and goal.created else run.limits)
             if goal is not None and goal.budget.granted:  # A budget that grew with the plan does not shrink.
                 limits = replace(limits, rounds=max(limits.rounds, goal.budget.limits.rounds))
-            if choices.cost is not None or models != run.models:  # Otherwise prices were checked when the run began.
+            # Prices of the same models were checked when the run began.
+            if choices.cost is not None or models != run.models:
                 check_prices(self, models, endpoints, limits, choices, outside.names)
             again = e.RunResumed(
                 ports.worker,

@@ -80,7 +80,7 @@ def _continue_work(task: Task, now: float) -> c.Command:
     # A round whose answer never came (a crash, a failed call) is asked again: it is paid for, and not finished.
     again = task.round.asking
     spend = task.budget.spend.minus(Spend(rounds=1)) if again else task.budget.spend
-    if task.takes_spare:  # paid for with the last question
+    if task.takes_spare:  # The last question's answer already paid for the spare one.
         spend = Spend(seconds=spend.seconds)
     # An agent that acts in text has no hand-over: every answer that changes something is checked immediately.
     limit = find_reached_limit(spend, task.budget.limits, 1.0 if task.in_text else LAST_SHARE)

@@ -184,7 +184,7 @@ async def _holding(run: str, lease: float, ports: Ports) -> AsyncIterator[Claim]
             if work is not None and heart.done() and not heart.cancelled():
                 # The heartbeat made this cancellation. Without `uncancel`, asyncio would drop the error raised below.
                 work.uncancel()
-                heart.result()  # raises the error that ended the heartbeat
+                heart.result()  # `result` raises the error that ended the heartbeat.
             raise
         finally:
             ports.fence.hold(None)

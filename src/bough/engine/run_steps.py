@@ -181,7 +181,8 @@ class Steps(Struct, eq=False):
                     self._start(step, segment, wait)
                 case event:
                     await stream.write([event])
-        if len(self.live) < self.task_runner.run.jobs:  # Otherwise the steps left only wait for a free agent.
+        # If all agents are busy, the steps that are left only wait for one of them.
+        if len(self.live) < self.task_runner.run.jobs:
             await stream.amend(lambda task: next_moves.list_held_steps(task, touched))
 
     async def _find_touched(self) -> dict[str, Touched]:
@@ -259,7 +260,7 @@ class Steps(Struct, eq=False):
             await stream.amend(partial(_raise_grant, step, child, before))
             limits = compute_remaining(before, stream.task.children.running[step.name].grant)
             if limits == child.budget.limits and self._has_others(step) and next_moves.is_fatal(stream.task, step):
-                break  # There is nothing to give now, but other steps may give back what they do not need.
+                break  # The parent has nothing to give now, but other steps may give back what they do not need.
             first = replace(first, limits=limits, grows=limits != child.budget.limits)
             child = await self.task_runner.run_task(path, first)
         return child

@@ -134,7 +134,7 @@ class StepStarter(Struct, eq=False):
         task = fold_task(path, await self._ports.store.read(run, path))
         try:
             await self._ports.workspaces.changes(first.base, task.tree)
-        except WorkspaceError:  # Its files are gone, so the step has to run again.
+        except WorkspaceError:  # The earlier step's files are gone, so the step has to run again.
             return None
         records = await self._ports.store.read(run, parent_path(path) or GOAL, kinds=("ChildSettled",))
         ends = (record.event for record in records if isinstance(record.event, e.ChildSettled))

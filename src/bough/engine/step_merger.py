@@ -109,7 +109,8 @@ class StepMerger(Struct, eq=False):
                     tried = await self._try(step, child, work, head, queued)
                 if tried.why == "" and tried.merge is not None:
                     return MergedStep(replace(work, tree=tried.merge.tree), sum_spends(spends), tried.verdict, said)
-                if step.work:  # It is the work of a finished run: if it does not fit, it is left out and reported.
+                # The step takes the work of a finished run: if that does not fit, it is left out and reported.
+                if step.work:
                     return MergedStep(replace(work, state=State.BLOCKED, why=tried.why), sum_spends(spends))
                 instructions = await self._render_brief(child, tried)
             before = sum_spends(spends[:times] + spends[times + 1 :])

@@ -138,7 +138,8 @@ async def look_at_runs(journal: Journal, backlog: Backlog, mine: frozenset[str] 
         ended = (run.end.end, run.end.summary) if run.end else (run.halt.reason, run.halt.message) if run.halt else None
         if await journal.store.holder(item.run, RUN) is not None:
             found[item.name] = RunStatus("running", live=True)
-        elif item.report is not None and ended is not None:  # Otherwise it was interrupted, and will be resumed.
+        # A run without an end was interrupted, and will be resumed.
+        elif item.report is not None and ended is not None:
             status, why = ended
             answered = status in FOR_A_PERSON and not (await load_waiting(journal, item.run)).open(live=False)
             found[item.name] = RunStatus(status, why, answered=answered)

@@ -102,7 +102,8 @@ async def work_through(session: Session, plan: NightPlan, choices: Choices, watc
         )
     if plan.together:
         known = (await load_backlog(session, plan.name)).open_night
-        if known is None or not known.together:  # Otherwise an earlier process of this night may have made the branch.
+        # If a night is open, an earlier process of it may have made the branch.
+        if known is None or not known.together:
             deliver.require_free_branch(session.root, plan.together)
     session.require_models(replace(choices, cost=plan.cost or plan.per_goal))
     worker = NightWorker(session, plan, choices, watch, await load_backlog(session, plan.name))

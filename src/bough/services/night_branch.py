@@ -236,6 +236,7 @@ async def open_pull_request(opened: Session, run: str, branch: str) -> tuple[str
     except Unavailable as error:
         if "already exists" not in str(error):
             raise Unavailable(f"no pull request was opened: {error}") from None
-        view = ["gh", "pr", "view", branch, "--json", "url", "--jq", ".url"]  # opened by a process that was then killed
+        # A process that was then killed may have opened the pull request.
+        view = ["gh", "pr", "view", branch, "--json", "url", "--jq", ".url"]
         said = await asyncio.to_thread(run_theirs, view, opened.root)
     return said.splitlines()[-1] if said else "", "; ".join(remarks)

@@ -86,7 +86,7 @@ class Permissions:
         """Record the person's answers, all at once."""
         with self._changing() as known:
             for subject, wishes in subjects.items():
-                answers = known.pop(subject, Answers())  # It is added again at the end, as the newest.
+                answers = known.pop(subject, Answers())  # The subject is added again at the end, as the newest.
                 for name, value in wishes.items():
                     (answers.refused if allowed else answers.allowed).pop(name, None)
                     (answers.allowed if allowed else answers.refused)[name] = shorten_value(value)

@@ -353,7 +353,7 @@ class MovedMain(Struct, frozen=True):
             raise UsageError(f"{why}: repair that first, or name another commit with --onto.")
         failing = [name for name, outcome in now.items() if outcome in BAD and name != CHECK]
         if new := [name for name in failing if name in self.tests or alone.get(name) not in BAD]:
-            again = await measure(merged, only=new)  # to exclude failures by chance
+            again = await measure(merged, only=new)  # Run again, to exclude failures by chance.
             new = [name for name in new if again.get(name) in BAD]
         return [*new, *lost] or ([CHECK] if not failing and now[CHECK] == "failed" else [])
 

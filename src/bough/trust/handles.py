@@ -35,7 +35,8 @@ def open_top(top: bytes, own: bool = True) -> int:
 
 
 def _make_searchable(handle: int) -> int:
-    if (mode := os.fstat(handle).st_mode) & 0o500 != 0o500:  # Its files could be listed, but not opened.
+    # Without the right to search it, a folder's files could be listed, but not opened.
+    if (mode := os.fstat(handle).st_mode) & 0o500 != 0o500:
         os.fchmod(handle, stat.S_IMODE(mode) | 0o700)
     return handle
 

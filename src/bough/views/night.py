@@ -244,7 +244,8 @@ def _is_unpriced(spend: Spend) -> bool:
 
 def describe_goal(goal: GoalLine) -> str:
     parts = []
-    if goal.requirements and (goal.proven or goal.kind != "proven"):  # Otherwise its check proved it.
+    # A goal without proven requirements may be proven by its check.
+    if goal.requirements and (goal.proven or goal.kind != "proven"):
         parts.append(f"{goal.proven} of {f.pluralize(goal.requirements, 'requirement')} proven")
     if goal.files:
         parts.append(f"{f.pluralize(goal.files, 'file')} +{goal.added} −{goal.removed}")

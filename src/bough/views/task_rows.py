@@ -102,7 +102,7 @@ def describe_progress(drawn: Sequence[TaskRow]) -> str:
 def describe_task(task: TaskView) -> str:
     """Describe a task's purpose and, if it did not complete, why. The goal's reason is shown elsewhere."""
     if not task.started_at and (task.why or task.state is not State.PENDING):
-        return one_line(task.why)  # It waits for another task, was skipped, or is reused from an earlier run.
+        return one_line(task.why)  # The task waits for another one, was skipped, or is reused from an earlier run.
     why = f" ({one_line(task.why)})" if task.why and task.state in UNWELL and task.path != GOAL else ""
     return first_sentence(task.title) + why
 

@@ -221,7 +221,7 @@ def see_rarer(task: TaskView, record: e.Record) -> None:
             if event.text and not (task.trouble and task.trouble.cause == "children"):
                 task.role, task.repairs = "", 0
                 _remember(task, record.version)
-        case e.ChildrenReopened():  # This ends the rung: a later bug hunter of this task is a new repair.
+        case e.ChildrenReopened():  # The rung ends here: a later bug hunter of this task is a new repair.
             task._climbing, task.doing = False, ""
         case e.TakenUp():
             task.state, task.why, task.role, task.repairs = State.IN_PROGRESS, event.why, "", 0

@@ -109,7 +109,7 @@ class Intake:
         def slowed(own: Any, name: str, *args: Any, **kwargs: Any) -> Any:
             if executor.parse_tags(name) is None:
                 return read(own, name, *args, **kwargs)
-            if name not in known or len(self._taken) < self._slots:  # without a free slot there is no need to ask
+            if name not in known or len(self._taken) < self._slots:  # Without a free slot there is no need to poll.
                 known[name] = read(own, name, *args, **kwargs)
             if known[name] is not None:
                 known[name]._polling_interval_sec = executor.POLLED * max(1.0, self.fleet / MANY)
@@ -139,7 +139,7 @@ class Intake:
                 continue
             if status.workflow_id in self._works:
                 self._works[status.workflow_id].cancel()
-            else:  # cancelled before it started here
+            else:  # The coordinator cancelled the task before it started here.
                 self._taken.discard(status.workflow_id)
 
     async def recover(self, there: set[str]) -> None:

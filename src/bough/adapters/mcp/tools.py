@@ -184,7 +184,7 @@ class McpTools:
         for server, mark in list(self._open):
             if mark == _mark(workspace) and self._served[server].sandbox is not None:
                 await self._end(server, workspace)
-                self._starts[server, mark] -= 1  # bough ended it, so it does not count as a restart
+                self._starts[server, mark] -= 1  # bough itself ended the server, so this does not count as a restart.
 
     async def close(self) -> None:
         while self._open:

@@ -190,7 +190,7 @@ class AnthropicModel(HttpModel):
     reader = AnthropicReader
     path = "/v1/messages"
     listing = "/v1/models?limit=1000"
-    """The list of models; without a number the server sends only the first page."""
+    """The path of the list of models, with a page size: without it the server sends only the first page."""
 
     @staticmethod
     def headers(key: str) -> dict[str, str]:

@@ -51,7 +51,8 @@ class Capabilities(Struct, frozen=True):
 async def read_capabilities(client: Client, at: Endpoint, ollama: bool) -> Capabilities:
     root = re.sub(r"/v1/?$", "", at.base_url)
     try:
-        async with asyncio.timeout(2 * TIMEOUT):  # a server that sends a byte now and then would never time out
+        # Limit the whole call: a server that sends a byte now and then would never time out.
+        async with asyncio.timeout(2 * TIMEOUT):
             if ollama:
                 asked = msgspec.json.encode({"model": at.model})
                 shown = await _request_json(client, at, "POST", f"{root}/api/show", asked)
@@ -221,5 +222,5 @@ class KnownProtocols(Struct, eq=False):
 def _load_lessons(file: Path) -> dict[str, ModelLesson]:
     try:
         return msgspec.json.decode(file.read_bytes(), type=dict[str, ModelLesson])
-    except (OSError, *UNREADABLE):  # nothing learned yet, or an unreadable file: it is learned again
+    except (OSError, *UNREADABLE):  # The file is missing or unreadable: its lessons are learned again.
         return {}

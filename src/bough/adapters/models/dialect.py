@@ -29,7 +29,8 @@ from bough.core.messages import Answer, Call, Message, ModelMessage, Picture, Pr
 from bough.core.textual.spelling import UNREADABLE
 
 Encode = Callable[[Message, str], tuple[bytes, str]]
-"""A message and the state that the bytes before it ended in ("" at the start) → its bytes and the state after it."""
+"""Takes a message and the state in which the bytes before it ended ("" at the start); returns its bytes and the state
+after them."""
 
 CONNECT_TIMEOUT = 30.0
 LONGEST = 3600.0
@@ -224,7 +225,7 @@ class HttpModel(RemoteModel):
         chunks = reply.pieces
         if reply.status // 100 != 2:
             raise faults.explain_status(self._at, reply.status, reply.headers, await wire.read_everything(chunks))
-        first = b""  # up to and including the first non-blank chunk, without the leading blanks
+        first = b""  # Skip leading blanks: `first` becomes the first chunk with anything else.
         async for chunk in chunks:
             if first := chunk.lstrip(b"\xef\xbb\xbf \t\r\n"):
                 break

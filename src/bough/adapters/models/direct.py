@@ -64,7 +64,7 @@ class DirectLink:
             all_headers += proxy[1]
         try:
             head = h11.Request(method=method, target=target, headers=all_headers)
-        except h11.LocalProtocolError as error:  # characters that no request can have
+        except h11.LocalProtocolError as error:  # The request has characters that no request can have.
             raise faults.BadAddress(str(error)) from error
         connection = self._take_idle(origin) or await self._connect(origin, proxy, timeouts.connect)
         try:
@@ -170,7 +170,7 @@ def _parse_url(url: str) -> tuple[Origin, str, faults.Headers]:
         name = parts.hostname or ""
         host = name if name.isascii() else name.encode("idna").decode()
         port = parts.port
-    except ValueError as error:  # includes UnicodeError
+    except ValueError as error:  # UnicodeError is a ValueError, too.
         raise faults.BadAddress(str(error)) from error
     if parts.scheme not in ("http", "https") or not host:
         raise faults.BadAddress("it needs http:// or https://, and a host")

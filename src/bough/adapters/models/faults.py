@@ -196,7 +196,7 @@ def is_unreachable(error: BaseException) -> bool:
     for each in _walk_causes(error):
         if isinstance(each, ConnectionRefusedError):
             return True
-        if isinstance(each, BaseExceptionGroup):  # a host with several addresses
+        if isinstance(each, BaseExceptionGroup):  # All addresses of a host failed.
             return all(map(is_unreachable, each.exceptions))
         if isinstance(each, socket.gaierror):
             return each.errno != socket.EAI_AGAIN

@@ -25,7 +25,7 @@ PRICED = {
     "vertex": "google",
     "xai": "x-ai",
 }
-"""bough's name of a provider → the table's. A provider that is not here has no known price."""
+"""Maps bough's name of a provider to the price table's. A provider that is not here has no known price."""
 
 
 def compute_price(provider: str, model: str, usage: Usage) -> float | None:

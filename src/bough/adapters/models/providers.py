@@ -255,7 +255,8 @@ async def _probe_endpoint(client: Client, at: Endpoint, timeout: float, dialect:
     ]
     try:
         async with (
-            asyncio.timeout(2 * timeout),  # a server that sends a byte now and then would never time out
+            # Limit the whole call: a server that sends a byte now and then would never time out.
+            asyncio.timeout(2 * timeout),
             client.link(url).exchange("GET", url, headers, b"", Timeouts(timeout, timeout)) as reply,
         ):
             body = await read_everything(reply.pieces)

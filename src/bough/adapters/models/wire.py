@@ -34,7 +34,7 @@ def _load_authorities() -> ssl.SSLContext:
     """Load the certificate authorities that this system trusts, once: reading them takes 40 ms."""
     if sys.platform == "linux" and ssl.get_default_verify_paths().cafile:
         return ssl.create_default_context()
-    import httpx2  # It knows where else authorities may be, but loading it takes 45 ms and 5 MB.
+    import httpx2  # The library knows other places of authorities, but takes 45 ms and 5 MB to load.
 
     return httpx2.create_ssl_context()
 

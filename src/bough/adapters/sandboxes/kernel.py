@@ -99,7 +99,7 @@ def confine(
     if os.geteuid() == 0:
         for capability in range(_CAPABILITIES):
             if capability not in _KEPT:
-                with suppress(OSError):  # unknown to this kernel, or not ours to drop
+                with suppress(OSError):  # The kernel does not know the capability, or it is not ours to drop.
                     prctl(PR_CAPBSET_DROP, capability)
     prctl(PR_SET_NO_NEW_PRIVS, 1)
     if abi:
@@ -189,7 +189,7 @@ def list_children() -> list[int]:
     me = os.getpid()
     try:
         return [int(pid) for pid in Path(f"/proc/self/task/{me}/children").read_text().split()]
-    except FileNotFoundError:  # a kernel built without that file
+    except FileNotFoundError:  # The kernel was built without that file.
         return [pid for pid in list_processes() if _find_parent(pid) == me]
 
 

@@ -22,7 +22,8 @@ PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
 NEW = "/tmp"
 """The folder on which the new root is mounted: every system has it."""
 NOTHING = "/.nothing"
-"""An empty folder, the upper layer of `lent` folders. It must stay: without its layer a folder appears empty."""
+"""An empty folder, the upper layer of `lent` folders. It must not be removed: without its layer a folder appears
+empty."""
 _FROM = ("read", "lent", "write", "over", "cache")
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 _LINKS = {"fd": "/proc/self/fd", "core": "/proc/kcore", "ptmx": "pts/ptmx"}
@@ -41,7 +42,7 @@ def build_mounts(mounts: list[list[str]]) -> None:
     # Open the sources now, because the new root will cover what is in NEW.
     sources = {source: _open_source(source) for kind, _, source, _ in mounts if kind in _FROM}
     sources |= {more: _open_source(more) for kind, _, _, more in mounts if kind in ("over", "cache")}
-    # These mounts must not appear outside. Later mounts outside (a disk, a network home) may appear here.
+    # Mounts made below must not appear outside. Later mounts outside (a disk, a network home) may appear here.
     kernel.mount("", "/", "", MS_SLAVE | MS_REC, "")
     kernel.mount("tmpfs", NEW, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755,size=16m")
     os.mkdir(NEW + NOTHING)
@@ -55,8 +56,8 @@ def build_mounts(mounts: list[list[str]]) -> None:
     for handle in sources.values():
         os.close(handle)
     os.chdir(NEW)
-    # This puts the old root on top of the new one, at the same place, where it is unmounted: no folder is needed for
-    # it and, unlike with chroot, not even a process with all rights can get back to it.
+    # `pivot_root` puts the old root on top of the new one, at the same place, where it is unmounted: no folder is
+    # needed for it and, unlike with chroot, not even a process with all rights can get back to it.
     kernel.syscall(PIVOT_ROOT[os.uname().machine], b".", b".")
     kernel.unmount(".", MNT_DETACH)
     os.chdir("/")

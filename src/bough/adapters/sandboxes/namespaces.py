@@ -74,9 +74,9 @@ class Keeper:
         if why == b".":
             with kernel.doing("namespaces", "users cannot be mapped: "):
                 if not self._joins:
-                    # This must be done from outside: in its new namespace a process can map only itself.
+                    # IDs must be mapped from outside: in its new namespace a process can map only itself.
                     _map_ids(self._pid)
-            # Open these now, because the keeper's entry in /proc soon becomes inaccessible.
+            # Open the namespaces now, because the keeper's entry in /proc soon becomes inaccessible.
             self.shares = [os.open(f"/proc/{self._pid}/ns/{kind}", os.O_RDONLY | os.O_CLOEXEC) for kind in SHARED]
             self._link.send(b".")
             self._serve()
@@ -147,7 +147,7 @@ def _map_ids(pid: int) -> None:
     expect; other users can map only themselves."""
     uid, gid = os.geteuid(), os.getegid()
     if uid == 0:
-        with suppress(PermissionError):  # the root of a container may be unable to map all
+        with suppress(PermissionError):  # The root user of a container may be unable to map all IDs.
             _write(f"/proc/{pid}/uid_map", "0 0 4294967295\n")
             return _write(f"/proc/{pid}/gid_map", "0 0 4294967295\n")
     _write(f"/proc/{pid}/uid_map", f"{uid} {uid} 1\n")
@@ -173,7 +173,7 @@ def _run_keeper(space: dict[str, Any], link: socket.socket, ready: int, joins: S
         return
     os.write(ready, b".")
     os.close(ready)
-    # Do this once for all commands, since it reads all of /proc.
+    # List the settings once for all commands, since that reads all of /proc.
     settings = _list_kernel_settings()
     while True:
         if (received := receive_request(link)) is None:
@@ -192,7 +192,8 @@ def _run_keeper(space: dict[str, Any], link: socket.socket, ready: int, joins: S
 def _enter(space: dict[str, Any], link: socket.socket, ready: int, joins: Sequence[int]) -> None:
     os.setsid()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    # Commands inherit this. They could not set it themselves, because their entries in /proc belong to root by then.
+    # Commands inherit the score. They could not set it themselves, because their entries in /proc belong to root by
+    # then.
     limits.be_first_to_go()
     network = space["network"]
     for handle, kind in zip(joins, SHARED.values(), strict=False):
@@ -204,9 +205,9 @@ def _enter(space: dict[str, Any], link: socket.socket, ready: int, joins: Sequen
     os.write(ready, b".")
     if not link.recv(1):
         os._exit(125)
-    # Set this only now, because entering a user namespace changes credentials, which clears it.
+    # Ask for a signal at the parent's death only now: entering a user namespace changes credentials, which clears it.
     kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
-    # With this no process of the same user, and so no command, can trace the keeper or read its memory through /proc.
+    # Now no process of the same user, and so no command, can trace the keeper or read its memory through /proc.
     kernel.prctl(PR_SET_DUMPABLE, 0)
     if not network["shared"]:
         kernel.raise_loopback()
@@ -235,7 +236,7 @@ def receive_request(link: socket.socket) -> tuple[dict[str, Any], list[int]] | N
     """Receive a request: its length in four bytes, together with the output's pipe and other handles, then JSON. Return
     None if the other side has closed the link."""
     head, handles, _, _ = socket.recv_fds(link, 4, MOST_HANDLES)
-    for handle in handles:  # no command must inherit them
+    for handle in handles:  # No command must inherit the handles.
         os.set_inheritable(handle, False)
     length = int.from_bytes(head, "big")
     body = bytearray()
@@ -333,7 +334,7 @@ def find_program(name: str, path: str) -> str:
 def _close_other_handles(*kept: int) -> None:
     for handle in [int(name) for name in os.listdir("/proc/self/fd")]:
         if handle > 2 and handle not in kept:
-            with suppress(OSError):  # `listdir` has closed the handle with which it listed them
+            with suppress(OSError):  # `listdir` has closed the handle with which it listed the others.
                 os.close(handle)
 
 

@@ -117,7 +117,8 @@ def _make_pipes(folder: Path) -> dict[str, int]:
         try:
             for name, kept, held in (("in", "write", "reader"), ("out", "read", "writer")):
                 os.mkfifo(name, 0o600, dir_fd=place)
-                for end in sorted((kept, held)):  # the reading end first: the other cannot be opened without a reader
+                # Open the reading end first: the other cannot be opened without a reader.
+                for end in sorted((kept, held)):
                     way = os.O_RDONLY if end.startswith("read") else os.O_WRONLY
                     ends[end] = os.open(name, way | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=place)
                     if not stat.S_ISFIFO(os.fstat(ends[end]).st_mode):

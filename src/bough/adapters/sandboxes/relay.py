@@ -38,7 +38,7 @@ def listen(network: dict[str, Any]) -> list[socket.socket]:
 def serve(network: dict[str, Any], listeners: list[socket.socket]) -> None:
     """Serve connections until the process is killed. To be called outside the namespace."""
     kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
-    socket.getaddrinfo("localhost", None)  # loads the resolver's libraries before this process is confined
+    socket.getaddrinfo("localhost", None)  # Load the resolver's libraries before this process is confined.
     kernel.confine([], kernel.landlock_abi(), filter.INTERNET)
     proxies = 1 if network["hosts"] else 0
     free = threading.BoundedSemaphore(_MOST)

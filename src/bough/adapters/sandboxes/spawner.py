@@ -40,7 +40,7 @@ def serve() -> None:
         signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # supervisors that end are reaped by the kernel
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    kernel.landlock_abi()  # loads what every supervisor would otherwise have to load itself
+    kernel.landlock_abi()  # Load what every supervisor would otherwise have to load itself.
     orders = socket.socket(fileno=os.dup(0))
     null = os.open(os.devnull, os.O_RDONLY)
     # Commands inherit standard input, which must not be the socket of orders.
@@ -52,7 +52,7 @@ def serve() -> None:
             os._exit(0)
         if os.fork() == 0:
             orders.close()
-            os.set_inheritable(handles[0], False)  # no command must inherit it
+            os.set_inheritable(handles[0], False)  # No command must inherit the handle.
             Supervisor(socket.socket(fileno=handles[0])).serve()
             os._exit(0)
         os.close(handles[0])
@@ -64,7 +64,8 @@ class Supervisor:
     def __init__(self, control: socket.socket) -> None:
         self._control = control
         self._keeper: namespaces.Keeper | None = None
-        # Do this here and not in the spawner, so that everything that a supervisor adopts belongs to its own command.
+        # Adopt orphans here and not in the spawner, so that everything that a supervisor adopts belongs to its own
+        # command.
         kernel.adopt_orphans()
         self._woken, wakes = os.pipe()
         os.set_blocking(self._woken, False)
@@ -84,7 +85,7 @@ class Supervisor:
             else:
                 try:
                     status = self._attend(command)
-                finally:  # even if this supervisor fails
+                finally:  # End the command even if this supervisor fails.
                     # In a process namespace of its own, all of a command ends with its first process. Otherwise, if a
                     # process hangs in the kernel, this supervisor ends, and the next command gets another one.
                     clean = "space" in request or self._end_all(command)
@@ -110,7 +111,8 @@ class Supervisor:
                 self._keeper = namespaces.Keeper(space, handles if len(handles) == SHARED else ())
             command = self._keeper.start({**request, "space": None}, output)
             if len(handles) == 1:
-                with socket.socket(fileno=os.dup(handles[0])) as link, suppress(OSError):  # the receiver may be gone
+                # The receiver of the handles may be gone.
+                with socket.socket(fileno=os.dup(handles[0])) as link, suppress(OSError):
                     socket.send_fds(link, [b"."], self._keeper.shares)
             return command
         except StartFailed as failed:
@@ -170,7 +172,7 @@ class Supervisor:
                 return True
             if pid:
                 continue
-            # Repeat this, because a process may fork again during a scan.
+            # Scan again and again, because a process may fork during a scan.
             for child in kernel.list_children():
                 with suppress(ProcessLookupError, PermissionError):
                     os.kill(child, signal.SIGKILL)

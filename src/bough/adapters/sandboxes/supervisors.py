@@ -19,7 +19,7 @@ from bough.adapters.tools.output_text import decode_output
 from bough.core.errors import BoughError
 from bough.trust.programs import run_program
 
-# This makes bough importable without running its `__init__`, which imports packages that the spawner does not have.
+# The spawner's program makes bough importable without its `__init__`, which imports packages that the spawner lacks.
 _BOOT = """
 import sys, types
 bough = sys.modules["bough"] = types.ModuleType("bough")
@@ -89,7 +89,7 @@ class SupervisorPool:
             with suppress(OSError):
                 socket.send_fds(control, [head], handles)
                 return control
-            control.close()  # this supervisor was killed while idle
+            control.close()  # The supervisor was killed while idle.
         control = self._hire()
         socket.send_fds(control, [head], handles)
         return control
@@ -143,7 +143,7 @@ class SupervisorPool:
 
 def _end_spawner(orders: socket.socket, pid: int, idle: list[socket.socket]) -> None:
     with suppress(OSError):
-        orders.send(QUIT)  # closing has the same effect, unless another process holds a copy of the socket
+        orders.send(QUIT)  # Closing the socket has the same effect, unless another process holds a copy of it.
     orders.close()
     while idle:
         idle.pop().close()
@@ -204,7 +204,8 @@ class Command:
             self._control.close()
 
     async def send(self, request: bytes) -> None:
-        with suppress(BrokenPipeError, ConnectionResetError):  # then there will be no report, which is noticed
+        # If the supervisor is gone, the missing report is noticed.
+        with suppress(BrokenPipeError, ConnectionResetError):
             # The request for a workspace with many mounts can exceed the socket's buffer, and must not block the loop.
             await self._loop.sock_sendall(self._control, request)
 
@@ -283,7 +284,7 @@ class Command:
         now = time.monotonic()
         if self._later is not None:
             self._later.cancel()
-        if now < self._news_at:  # report this later, so that the last line of a burst is not lost
+        if now < self._news_at:  # Report the line later, so that the last one of a burst is not lost.
             self._later = self._loop.call_later(self._news_at - now, self._tell_news)
             return
         line = decode_output(bytes(self.output[-1000:])).rstrip().rpartition("\n")[2][-_NEWS_WIDTH:]

@@ -92,7 +92,7 @@ class FileSystemView:
         kept = [f"{place}/" for place in (*self._empty, "/tmp", "/var/tmp")]
         shown = [
             place
-            for place in dict.fromkeys(map(realpath, opened))  # except those that contain a hidden folder
+            for place in dict.fromkeys(map(realpath, opened))  # Leave out folders that contain a hidden folder.
             if not any(each.startswith(f"{place.rstrip('/')}/") for each in kept)
         ]
         self._lines = [

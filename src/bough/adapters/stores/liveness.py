@@ -55,7 +55,7 @@ def is_alive(worker: str, folder: Path | None = None) -> bool | None:
     if process is None:
         return None
     marks = folder.glob(f"{_mark_name(worker)}-*") if folder is not None else ()
-    present = max(map(_is_locked_file, marks), default=None)  # None: it has no lock file there
+    present = max(map(_is_locked_file, marks), default=None)  # None: the worker has no lock file there.
     # A held lock proves life anywhere. A free one proves an end only on this machine: on a shared file system other
     # machines' locks may be invisible.
     if present or (present is False and process.same_machine):
@@ -74,7 +74,7 @@ def is_alive(worker: str, folder: Path | None = None) -> bool | None:
     except ProcessLookupError:
         return False
     except PermissionError:
-        pass  # it exists, and belongs to another user
+        pass  # The process exists, and belongs to another user.
     now = _read_start_time(process.pid)
     return None if now is None or process.started == _UNKNOWN else now == process.started
 
@@ -101,7 +101,8 @@ class Presence:
             with suppress(OSError), OpenHandle(os.open(path, os.O_RDWR | os.O_CLOEXEC)) as fd:
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 path.unlink()
-        self._path = folder / f"{_mark_name(worker)}-{os.urandom(6).hex()}"  # a process may show itself more than once
+        # Each `Presence` of a process has a file of its own.
+        self._path = folder / f"{_mark_name(worker)}-{os.urandom(6).hex()}"
         while True:
             self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
             # flock and not fcntl's record locks: those end when any descriptor of the file is closed in this process,
@@ -124,9 +125,9 @@ def _mark_name(worker: str) -> str:
 def _is_locked_file(path: Path) -> bool:
     try:
         with OpenHandle(os.open(path, os.O_RDWR | os.O_CLOEXEC)) as fd:
-            # Shared, so that two checks at the same moment do not take each other for the holder.
+            # Lock the file shared, so that two checks at the same moment do not take each other for the holder.
             fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError as error:  # any other error: the holder has just ended
+    except OSError as error:  # Any other error means that the holder has just ended.
         return isinstance(error, BlockingIOError)
     return False
 

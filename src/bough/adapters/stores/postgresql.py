@@ -169,7 +169,7 @@ class PostgresStore(SqlStore[Transaction]):
         # get a key violation instead of `ClaimHeld`.
         db.run("SELECT pg_advisory_xact_lock(hashtextextended(%s, 1))", f"{run}/{task}")
         mine = db.one("SELECT epoch FROM claims WHERE token = %s", token) if db.again else None
-        if mine is not None:  # committed; only the confirmation was lost
+        if mine is not None:  # The claim was committed; only the confirmation was lost.
             return Claim(run, task, worker, mine[0])
         return super()._take(db, run, task, worker, token, silent)
 

@@ -64,7 +64,7 @@ class Server:
             try:
                 connection = self._connection()
                 result = work(Transaction(connection, again))
-                again = True  # in case the commit's confirmation is lost
+                again = True  # The confirmation of the commit may be lost.
                 connection.commit()
             except BaseException as error:
                 # The connection's state is unknown, so it is not used again.
@@ -75,7 +75,8 @@ class Server:
                 # An address that has never answered is more likely wrong than down: say so at once, not after a minute.
                 if not self._reached or not (error.sqlstate or "08").startswith(_PASSING) or time.monotonic() > until:
                     raise self.explain(error) from error
-                time.sleep(pause * random.uniform(0.5, 1.5))  # not all clients at the same moment
+                # Wait a random time, so that not all clients try again at the same moment.
+                time.sleep(pause * random.uniform(0.5, 1.5))
                 pause = min(2 * pause, 1.0)
                 continue
             self._reached = True
@@ -100,7 +101,7 @@ class Server:
                 connection.execute("SELECT pg_advisory_xact_lock(hashtextextended('bough schema', 0))")
                 connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{self.schema}"'.encode())
             connection.execute(f'SET search_path TO "{self.schema}"'.encode())
-            # Otherwise the first rollback would undo the SET as well.
+            # Without a commit the first rollback would undo the SET as well.
             connection.commit()
         # The connection may be in the middle of a statement: its state is unknown, so it is not used again.
         except BaseException:

@@ -52,7 +52,7 @@ def find_in_files(root: Path, env_file: str | None = None) -> Iterator[str]:
     """Find the secret values in the project's `.env` files, also in its subfolders, and in the file that its settings
     name (`env_file`)."""
     folders = [(Place(root), 0)]
-    for folder, depth in folders:  # grows during the walk
+    for folder, depth in folders:  # The list grows during the walk.
         for name, kind in folder.list():
             if kind == "folder" and depth < _DEEPEST and not name.startswith(".") and name not in _HEAVY:
                 folders += [(folder / name, depth + 1)] if len(folders) < _MOST else []
@@ -92,7 +92,8 @@ class _RedactedStore:
     def __init__(self, store: Store, secrets: Sequence[str]) -> None:
         self.inner = store
         spellings = {s for secret in secrets if len(secret) >= SHORTEST for s in _list_spellings(secret)}
-        self._spellings = sorted(spellings, key=len, reverse=True)  # the longest first: others may be parts of it
+        # Replace the longest first: others may be parts of it.
+        self._spellings = sorted(spellings, key=len, reverse=True)
         self._in_events = [msgspec.json.encode(spelling)[1:-1] for spelling in self._spellings]
         self._in_blobs = [spelling.encode() for spelling in self._spellings]
 

@@ -157,7 +157,7 @@ class SqlStore(ABC, Generic[D]):
         store answers. Return the claim's epoch and its last heartbeat if no heartbeat followed, else None."""
         first = await self._look(lambda db: self._read_claim(db, run, task))
         alive = is_alive(first[2], self.workers) if first is not None else False
-        if first is not None and alive:  # raised before writing, since a stopped holder may have the file locked
+        if first is not None and alive:  # Raise this before writing, since a stopped holder may have the file locked.
             raise ClaimHeld(_explain_held(run, task, first[2]), first[2])
         if first is None or alive is False:
             return None

@@ -88,7 +88,8 @@ class SqliteStore(SqlStore[SqliteConnection]):
         try:
             return await self._database.write(work, patience)
         except asyncio.CancelledError:
-            await self._database.submit(lambda db: None)  # in order after the cancelled write, which is settled then
+            # Wait until all earlier writes are settled, even the cancelled one.
+            await self._database.submit(lambda db: None)
             raise
 
     def damaged(self, how: str) -> StoreError:

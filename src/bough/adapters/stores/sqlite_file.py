@@ -54,7 +54,7 @@ _KINDS: dict[type[StoreError], tuple[str, str]] = {
         "space, then try again.",
     ),
 }
-"""The names of SQLite's errors (their beginnings) that each error stands for, and its sentence."""
+"""How the names of SQLite's errors begin that become this error, and the sentence of that error."""
 
 
 class SqliteConnection(Statements, sqlite3.Connection):
@@ -147,7 +147,7 @@ class Database:
         try:
             result = work(db)
         except BaseException:
-            db.close()  # it may be in the middle of a statement
+            db.close()  # The connection may be in the middle of a statement.
             raise
         self._idle.append(db)
         # `close` may have emptied the list during this read: then nobody else would close this connection.
@@ -232,7 +232,7 @@ class Database:
                 # unreadable. The names of a new file and of a new `.bough` are durable only once their folders are.
                 db.execute("PRAGMA wal_checkpoint(FULL)")
                 for folder in self.path.absolute().parents[:2]:
-                    with suppress(PermissionError):  # not ours to open, so we made nothing in it either
+                    with suppress(PermissionError):  # bough may not open the folder, so it made nothing in it either.
                         flush_folder(folder)
         except BaseException:
             db.close()
@@ -276,7 +276,7 @@ class Database:
     def _make_no_runs_error(self) -> NotFound:
         folder = self.path.absolute().parent
         if folder.name.startswith("."):
-            folder = folder.parent  # a person knows the folder around the hidden one
+            folder = folder.parent  # Name the folder around the hidden one, which a person knows.
         return NotFound(f"There are no runs in {folder} yet: start one with `bough run GOAL`.")
 
     def _require_open(self) -> None:
@@ -337,7 +337,7 @@ class _Writer:
             self._commit(jobs)
             _settle(jobs)
         # PASSIVE does not wait for readers in other processes.
-        with suppress(sqlite3.Error):  # then the data stays in the WAL, which is as durable
+        with suppress(sqlite3.Error):  # If this fails, the data stays in the WAL, which is as durable.
             self._db.execute("PRAGMA wal_checkpoint(PASSIVE)")
         self._db.close()
 
@@ -375,7 +375,8 @@ def _settle(jobs: Sequence[_Job]) -> None:
 
     def settle(loop: asyncio.AbstractEventLoop) -> None:
         for job in jobs:
-            if job.future.get_loop() is not loop or job.future.done():  # done: cancelled, nobody waits
+            # A job that is done was cancelled: nobody waits for it.
+            if job.future.get_loop() is not loop or job.future.done():
                 continue
             if job.error is None:
                 job.future.set_result(job.result)

@@ -87,7 +87,7 @@ def _describe_change(place: paths.WorkspacePath, text: str, old: str, new: str, 
     end = len(text) if end < 0 else end
     before, after = text[begin:at], text[at + len(old) : end]
     was, now = (f"{before}{part}{after}".split("\n") for part in (old, new))
-    if end == len(text) and was[-1] == now[-1] == "":  # the end of the file, not an empty line
+    if end == len(text) and was[-1] == now[-1] == "":  # The last empty part is the end of the file, not an empty line.
         was, now = was[:-1], now[:-1]
     above = text[max(0, begin - 4_000) : begin].splitlines()
     below = text[end + 1 : end + 4_000].splitlines()

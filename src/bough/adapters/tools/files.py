@@ -102,7 +102,7 @@ def write(arguments: Write, bench: Bench) -> ToolResult:
     if not place.steps or arguments.path.endswith("/"):
         raise Refusal(f"`{arguments.path}` is a folder: give the path of a file.")
     before: bytes | None = None
-    with suppress(OSError, Refusal):  # if it prevents writing, too, `write_bytes` reports it
+    with suppress(OSError, Refusal):  # If the cause prevents writing, too, `write_bytes` reports it.
         before = paths.read_bytes(place, BIGGEST)
     try:
         paths.write_bytes(place, content)

@@ -109,7 +109,8 @@ def _may_borrow(root: Path, objects: str) -> bool:
         back = Place(own, "gitdir").text().strip()
         worktree = re.search(r"^[ \t]*worktree = (.+)$", Place(own, "config").text(), re.MULTILINE)
         home = back.removesuffix("/.git") or (str(own / worktree[1]) if worktree else "")
-        above = (os.path.realpath(own), os.path.realpath(own.parent.parent))  # `.git` of `.git/worktrees/NAME`
+        # A worktree's repository is `.git/worktrees/NAME`: its `.git` counts, too.
+        above = (os.path.realpath(own), os.path.realpath(own.parent.parent))
         same = bool(home) and os.path.realpath(home) == os.path.realpath(root)
         return same and os.path.realpath(git) in above
     return git == root / ".git" and Place(root, ".git").is_folder()

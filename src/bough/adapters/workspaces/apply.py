@@ -87,7 +87,7 @@ class Applying(Struct, eq=False):
         removals = [move for move in waiting if move.target is None]
         writes = [move for move in waiting if move.target is not None]
         written = KeptPaths(move.path for move in writes)
-        # These are files where a folder must be, or files in a folder where a file must be.
+        # `blocking`: files where a folder must be, or files in a folder where a file must be.
         blocking = {
             move.path
             for move in removals
@@ -99,7 +99,7 @@ class Applying(Struct, eq=False):
             self._write_all(writes)
             self._remove_all([move for move in removals if move.path not in blocking])
         finally:
-            # Do this even after a failure, because a second attempt builds on what was written.
+            # Flush the folders even after a failure, because a second attempt builds on what was written.
             for folder in self._touched:
                 if os.path.isdir(folder):
                     disk.flush_folder(folder)

@@ -52,7 +52,7 @@ def fill(
                     for piece in pieces:
                         disk.write(fd, piece)
                     stamps.append(index.make_stamp(os.fstat(fd)))
-    now = clock()  # nobody else has written here until now
+    now = clock()  # Until now nobody but bough has written here.
     return {
         path: index.File(*entry, stamp, index.is_sure(stamp, now))
         for (path, entry), stamp in zip(wanted.items(), stamps, strict=True)
@@ -99,7 +99,7 @@ def reclaim(
     }
     for path, file in fill(git, top, lacking, clock).items():
         parent, _, name = path.rpartition(b"/")
-        found.folders[parent].files[name] = file  # without `put`: the folder's tree is known, the wanted one
+        found.folders[parent].files[name] = file  # The folder's tree, the wanted one, is known, so `put` is not needed.
     found.read, found.looked = len(lacking), len(looked)
     for folder in found.folders.values():
         ignoring = folder.files.get(b".gitignore")
@@ -223,7 +223,7 @@ class Spares:
             return
         self._folder.mkdir(exist_ok=True)
         spare = self._folder / os.urandom(6).hex()
-        kept.rename(find_index(spare))  # before the checkout, which is useless without it
+        kept.rename(find_index(spare))  # Move the index before the checkout, which is useless without it.
         checkout.rename(spare)
         if made is not None:
             self._last = spare.name, made

@@ -87,7 +87,8 @@ def remove_branch(root: Path, name: str, tip: str) -> None:
 def commit_each(root: Path, commits: Sequence[tuple[Files, str]]) -> str:
     """Put these commits on top of HEAD; the files of the last one are already in place. Hooks do not run, because the
     files of the other commits are not on disk, where hooks could inspect them."""
-    made = _chain_commits(root, commits, "refs/bough/apply", "HEAD", "--force")  # a crash may have left this ref
+    # Overwrite a ref that a crash may have left.
+    made = _chain_commits(root, commits, "refs/bough/apply", "HEAD", "--force")
     _run_git(root, ["update-ref", "-m", "bough apply", "HEAD", made])
     _run_git(root, ["update-ref", "-d", "refs/bough/apply"])
     paths = dict.fromkeys(path for files, _ in commits for path in files)

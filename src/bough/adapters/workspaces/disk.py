@@ -97,7 +97,7 @@ def compute_blob_id(path: bytes, within: int | None = None) -> bytes | None:
             for piece in read_pieces(fd):
                 sha.update(piece)
                 count += len(piece)
-        if count == size:  # otherwise it was written meanwhile: read it again
+        if count == size:  # If the counts differ, the file was written meanwhile: read it again.
             return sha.digest()
 
 
@@ -105,7 +105,7 @@ def in_folder(folder: Path, action: Callable[[], T]) -> T:
     """Create a folder and do something in it. Try again if another task, which ended meanwhile, removed the folder
     because it was still empty."""
     for _ in range(_AGAIN):
-        with suppress(FileNotFoundError, FileExistsError):  # the second: it existed, and was then removed
+        with suppress(FileNotFoundError, FileExistsError):  # FileExistsError: the folder existed, and was then removed.
             folder.mkdir(parents=True, exist_ok=True)
             return action()
     return action()

@@ -21,7 +21,8 @@ SECOND = 1_000_000_000
 
 def make_stamp(info: os.stat_result) -> bytes:
     """Return a stamp, by which a file or folder that changed is recognised: few bytes, since there may be very many."""
-    # It includes ctime and inode: any program can set mtime back (tar, `touch -r`), but no command can set ctime.
+    # The stamp includes ctime and inode: any program can set mtime back (tar, `touch -r`), but no command can set
+    # ctime.
     return STAMP.pack(
         info.st_mtime_ns, info.st_ctime_ns, info.st_size, info.st_ino, info.st_mode, info.st_uid, info.st_gid
     )

@@ -194,7 +194,7 @@ class GitWorkspaces(GitTrees):
 
         made = self._made.get(checkout)
         if made is None and found is None and (written := saved_scan.load(find_index(checkout))) is not None:
-            made = self._made[checkout] = SpareCheckout(*written)  # written there by an earlier bough process
+            made = self._made[checkout] = SpareCheckout(*written)  # An earlier bough process saved the index.
         if made is not None:
             scanner.compare = partial(made.record.list_changed, repository.git, top)
         known = found if found is not None or made is None else made.found
@@ -242,7 +242,7 @@ class GitWorkspaces(GitTrees):
             if self._comes_along(name):
                 shared_folders.share(self._top, top, [os.fsencode(name)])
         for name in self._generated or ():
-            with suppress(OSError):  # the checkout has no folder for it
+            with suppress(OSError):  # The checkout has no folder for the file.
                 if not Place(checkout, name).kind:
                     Place(self._root, name).copy_to(Place(checkout, name))
         for name in self._surroundings.copy:

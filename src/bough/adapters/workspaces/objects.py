@@ -198,7 +198,8 @@ class Batch:
         if len(pending) > LOOSE_MOST or (pending and self._ask):
             for id in self._objects.existing(list(pending)):
                 del pending[id]
-                self._flushed.add(self._objects.folder + b"/pack")  # another process may not have flushed it yet
+                # Another process may have written the pack, but not flushed it yet.
+                self._flushed.add(self._objects.folder + b"/pack")
         if len(pending) > LOOSE_MOST:
             self.write_pack(pending)
             return
@@ -370,7 +371,7 @@ class _Log:
         with self._writing:
             if self._fd < 0:
                 return
-            # Remove it afterwards: a kill in between then leaves its objects in two places, never in none.
+            # Remove the full log afterwards: a kill in between then leaves its objects in two places, never in none.
             secure(self._path)
             disk.remove(self._path)
             self._opened.remove(self._fd)
@@ -389,7 +390,7 @@ def _find_left_logs(folder: bytes) -> Iterator[bytes]:
             continue
         with handles.OpenHandle(fd), suppress(BlockingIOError):  # the log's process is alive
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if os.fstat(fd).st_nlink:  # otherwise another process has removed it
+            if os.fstat(fd).st_nlink:  # A file without a name: another process has removed the log.
                 yield entry.path
 
 

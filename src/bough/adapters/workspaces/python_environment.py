@@ -150,7 +150,8 @@ def _read_mapped_folders(finder: str) -> list[Path]:
     found = _MAPPING.search(finder)
     try:
         mapping = ast.literal_eval(found[1]) if found else {}
-    except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last two: nested too deeply
+    # The last two errors mean that the code is nested too deeply.
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
     pairs = mapping.items() if isinstance(mapping, dict) else ()
     places = [(name, Path(place)) for name, place in pairs if isinstance(place, str)]

@@ -98,7 +98,7 @@ class Repository:
 
     def existing(self, ids: Sequence[bytes]) -> set[bytes]:
         known = self.objects.durable.intersection(ids)
-        if self.objects.empty():  # git would take long to say so for each id
+        if self.objects.empty():  # Nothing is stored yet: git would take long to say so for each id.
             return known
         # Run git once for all, because starting it takes longer than answering for a thousand ids.
         asked = b"".join(id.hex().encode() + b"\n" for id in ids if id not in known)

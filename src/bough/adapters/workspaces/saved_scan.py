@@ -44,7 +44,7 @@ _FEW = 0.1
 """The share of changed files or folders up to which a scan is not saved: scanning these again takes less time."""
 
 Altered = list[bytes] | None
-"""See `Git.list_altered`."""
+"""The files that differ from the index, as `Git.list_altered` returns them."""
 _KeptFolder = tuple[bytes, bytes | None, dict[bytes, File], bytes, bytes, list[bytes]]
 """The path, tree, files, stamp, rules and ignored names of a folder."""
 _Kept = tuple[list[_KeptFolder], list[bytes], bytes]

@@ -247,7 +247,7 @@ class _Look:
             if self._by.watch is not None:
                 self._by.watch.cover(path, handle)
             folder.stamp = make_stamp(os.fstat(handle))
-            kept = before.files  # if they still exist
+            kept = before.files  # The files of the last scan stay, if they still exist.
             if not self._settled:
                 kept = {name: file for name, file in kept.items() if join_path(path, name) in self._tracked}
             items = _list_items(handle, folder, kept)
@@ -318,10 +318,10 @@ class _Look:
             if before is not None and before.stamp == stamp and before.sure:
                 return before
             if info.st_nlink > 1 and self._by.watch is not None and stat.S_ISREG(info.st_mode):
-                self._by.watch.close()  # a write through its other name would not be reported here
+                self._by.watch.close()  # The watch does not report a write through the file's other name.
             path = join_path(folder, name)
             if self._wanted is not None and (self._wanted.file(path) is None or info.st_size > self._by.bounds.file):
-                return File(PLAIN, b"", stamp, False)  # it will be removed or replaced, whatever its content
+                return File(PLAIN, b"", stamp, False)  # The file will be removed or replaced, whatever its content.
             self._new += before is None and path not in self._tracked
             if self._wanted is None and self._new > self._by.bounds.files:
                 raise SnapshotRefused(
@@ -335,7 +335,7 @@ class _Look:
             else:
                 mode = EXECUTABLE if info.st_mode & stat.S_IXUSR else PLAIN
                 id = self._read_contents(path, within, info.st_size)
-        except (FileNotFoundError, NotADirectoryError):  # removed since its folder was read
+        except (FileNotFoundError, NotADirectoryError):  # The file was removed since its folder was read.
             return None
         return File(mode, id, stamp, is_sure(stamp, self._now)) if id is not None else None
 
@@ -398,7 +398,7 @@ def _list_items(handle: int, folder: Folder, known: dict[bytes, File]) -> list[I
                         continue
                 except FileNotFoundError:
                     continue
-            if entry.is_file(follow_symlinks=False):  # the most frequent kind
+            if entry.is_file(follow_symlinks=False):  # Most entries are files.
                 items.append(Item(name, PLAIN))
             elif entry.is_dir(follow_symlinks=False):
                 items.append(Item(name, FOLDER))

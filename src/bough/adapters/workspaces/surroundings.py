@@ -175,7 +175,7 @@ def copy_modules(person: Path, checkout: Path, modules: Iterable[str], built_fro
         except OSError:
             return
     for name in modules:
-        with suppress(OSError):  # it is not a regular file, or the checkout has no folder for it
+        with suppress(OSError):  # The module is not a regular file, or the checkout has no folder for it.
             Place(person, name).copy_to(Place(checkout, name))
 
 
@@ -199,7 +199,8 @@ def _list_in(place: Place, folder: str, names: set[str]) -> Iterator[str]:
     texts: dict[str, str] = {}
     for name in others:
         language = find_language(name)
-        compiled = f".{find_suffix(name)}" in SOURCES  # such a file holds no settings
+        # A compiled file holds no settings, so its first lines need not show that it is generated.
+        compiled = f".{find_suffix(name)}" in SOURCES
         if language is NEUTRAL or not (compiled or re.search(_GENERATED, (place / name).text(_LARGEST)[:_HEAD])):
             continue
         beside = [each for each in sorted(names) if find_language(each) is language]

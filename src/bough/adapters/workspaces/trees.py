@@ -57,7 +57,7 @@ class GitTrees:
 
     def _list_moves(self, base: str, tree: str) -> list[Move]:
         repository = self._prepared(base, tree)
-        if repository.listings.know_of(base, tree):  # then git need not be asked
+        if repository.listings.know_of(base, tree):  # Both trees are known, so git need not be asked.
             return find_moves(repository.listings.found(base), repository.listings.found(tree))
         parts = repository.diff(base, tree, "--raw", "-z", "--no-abbrev").split(b"\0")
         moves = []

@@ -32,8 +32,8 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 INSTALLED = shared_folders.NAMES | shared_folders.BUILT | {b".gradle"}
-"""Folders that tools install into or build in, and maintain themselves. They stay, because recreating them for every
-check would take minutes and a network."""
+"""Folders that tools install into or build in, and maintain themselves. A clean-up leaves them, because recreating them
+for every check would take minutes and a network."""
 MADE = b"__pycache__"
 """The folder that is removed even if it is in the tree, because bytecode need not match the source beside it."""
 
@@ -55,7 +55,7 @@ def in_thread(
             except asyncio.CancelledError:
                 await asyncio.wait((work,))
                 if not work.cancelled():
-                    work.exception()  # mark it as seen, or asyncio would report it
+                    work.exception()  # Mark the error as seen, or asyncio would report it.
                 raise
             except OSError as error:
                 named = signature(action).bind(self, *args, **kwargs).arguments

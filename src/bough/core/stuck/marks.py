@@ -204,7 +204,7 @@ class Mark(Struct, frozen=True):
 def mark_act(act: Act, round_: int, era: int) -> Mark:
     shown = clip_text(act.result)
     masked = mask_text(shown)
-    # Only for failures: a successful `grep error` finds the word too.
+    # Look only at failures: a successful `grep error` finds the word too.
     told = () if act.ok else find_trouble(shown)
     return Mark(
         round=round_,

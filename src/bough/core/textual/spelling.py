@@ -9,7 +9,7 @@ import msgspec
 
 def find_similar(text: str, texts: Iterable[str], most: int = 3, likeness: float = 0.5) -> list[str]:
     """Find the texts most similar to `text`, the best match first."""
-    import difflib  # only for a message; the rest of this module is always loaded
+    import difflib  # Loaded only for a message; the rest of this module is always loaded.
 
     return difflib.get_close_matches(text, list(texts), most, likeness)
 

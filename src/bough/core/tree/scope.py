@@ -31,7 +31,7 @@ RESULTS = 20
 def build_inherited(task: Task, step: Step) -> Inheritance:
     loop = task.step.repeat > 1 or task.inherited.loop
     above = [] if task.id == GOAL else [segment.partition("@")[0] for segment in task.id.split("/")]
-    path = "/".join((*above, step.name))  # Its path in the written plan.
+    path = "/".join((*above, step.name))  # The step's path in the written plan.
     requirements = list_covered(step, path, task.asked, task.plan.steps)
     if step.context == "isolated":  # Such a step still gets its requirements.
         return Inheritance(loop=loop, requirements=requirements)

@@ -169,7 +169,7 @@ def _open_streams() -> None:
             with suppress(OSError):
                 os.fstat(number)
                 continue
-            opened = os.open(os.devnull, os.O_RDWR)  # This gets the lowest free number, which is `number`.
+            opened = os.open(os.devnull, os.O_RDWR)  # `open` takes the lowest free number, which is `number`.
             setattr(sys, name, os.fdopen(opened, "r" if number == 0 else "w"))
 
 

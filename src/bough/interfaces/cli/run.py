@@ -218,7 +218,8 @@ async def _run(
         remember_project(opened.root)
         if dashboard is not None:
             dashboard.start(opened.root)
-            click.echo(f"The dashboard is at {dashboard.url}", err=True)  # before the display starts drawing
+            # Print the address before the display starts drawing.
+            click.echo(f"The dashboard is at {dashboard.url}", err=True)
         if choices.continues:
             choices = replace(choices, continues=await opened.find(choices.continues))
         asked = step if isinstance(step, Step) else None

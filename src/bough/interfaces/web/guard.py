@@ -91,7 +91,7 @@ class Guard:
         given = Headers(scope=scope).get(TOKEN, "")
         if scope["method"] in ("GET", "HEAD") and not scope["path"].startswith("/api"):
             return None
-        if scope["path"] == QUESTION:  # Its handler checks the token of that one question.
+        if scope["path"] == QUESTION:  # The page of one question has a token of its own, which its handler checks.
             return None
         known = hmac.compare_digest(given.encode(), self._token.encode())
         return None if known else PlainTextResponse("The token is missing.\n", 401)

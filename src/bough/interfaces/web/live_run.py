@@ -134,7 +134,8 @@ class LiveRun:
 
     def _mark(self, task: str, seq: int) -> None:
         path: str | None = task
-        while path is not None and self.changed.get(path) != seq:  # Its spend is part of its parents' spend.
+        # A task's spend is part of its parents' spend, so their lines change, too.
+        while path is not None and self.changed.get(path) != seq:
             self.changed[path] = seq
             path = parent_path(path) if path else None
 
