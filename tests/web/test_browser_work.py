@@ -265,7 +265,7 @@ def test_a_night_is_started_watched_and_stopped_on_the_page(browser: Any, tmp_pa
             expect(page.get_by_text("The night has begun")).to_be_visible()
             expect(page.get_by_role("heading", name="Happening now 1")).to_be_visible()
             page.get_by_role("button", name="Stop the night").click()
-            expect(page.get_by_text("Asked it to stop after what it is doing now.")).to_be_visible()
+            expect(page.get_by_text("Asked the night to stop after its current actions.")).to_be_visible()
             expect(page.get_by_role("button", name="Continue the night…")).to_be_visible()
             hurry.set()
             page.get_by_role("button", name="Continue the night…").click()

@@ -2,8 +2,7 @@
 
 Off unless an OTLP endpoint is set (`OTEL_EXPORTER_OTLP_ENDPOINT` or `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`). All
 processes of a run, including those that resume it, add to one trace. The goal, prompts, answers and the arguments and
-results of tools stay out of it unless `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT` is true.
-"""
+results of tools stay out of it unless `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT` is true."""
 
 import hashlib
 import logging

@@ -95,7 +95,7 @@ def _continue_work(task: Task, now: float) -> c.Command:
         return c.Escalate(escalate(task.situation(trouble)), trouble, signal)
     if _is_too_long(task):
         if task.attempt is not None and task.attempt.exceeded and len(task.attempt.messages) == 1:
-            return c.Rest("unavailable", task.attempt.exceeded)  # Nothing can be removed.
+            return c.Rest("unavailable", task.attempt.exceeded)  # Nothing can be removed from the conversation.
         in_vain = _find_compaction_trouble(task)
         if in_vain is None:
             return c.Compact()
@@ -148,7 +148,7 @@ def _find_fruitless_way(task: Task) -> Trouble | None:
     again = task.situation(Trouble("faults", "")).may_try_again
     if again:
         switch = switch and task.acceptance.failing is None and task.ladder.taken.get("attempts", 0) >= IN_VAIN
-    if task.round.faults >= 1 + (attempt.rounds > 1):  # One that has acted may forget a block once.
+    if task.round.faults >= 1 + (attempt.rounds > 1):  # An agent that has used blocks before may forget one once.
         says = "the model answered without a usable block"
     elif attempt.rounds >= ladder.fruitless_rounds and not attempt.changed:
         says = f"the model changed no file in {attempt.rounds} rounds"

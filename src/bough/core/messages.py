@@ -40,9 +40,9 @@ class Picture(Struct, frozen=True, forbid_unknown_fields=True):
     """An image, for models that take them."""
 
     kind: str
-    """Its media type."""
+    """The image's media type."""
     blob: str
-    """Its name in the blob store."""
+    """The image's name in the blob store."""
 
 
 class Result(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, tag="result"):
@@ -65,9 +65,9 @@ class ToolSpec(Struct, frozen=True):
     parameters: dict[str, Any]
     """JSON schema of the arguments."""
     writes: bool
-    """Whether it may change the workspace: such calls run one after the other, each followed by a snapshot."""
+    """Whether the tool may change the workspace: such calls run one after the other, each followed by a snapshot."""
     roles: tuple[str, ...] = ()
-    """The roles that get it; empty: every agent."""
+    """The roles whose agents get the tool; empty: every agent."""
 
 
 EDITORS = frozenset({"edit", "write"})
@@ -88,9 +88,9 @@ class Prompt(Struct, frozen=True):
     messages: PersistentList[Message]
     tools: tuple[ToolSpec, ...]
     schema: ToolSpec | None = None
-    """The answer must be one JSON object like this tool's arguments, in the text."""
+    """A tool whose arguments give the form of the answer: one JSON object, in the text."""
     temperature: float | None = None
-    """None: the model's own."""
+    """The sampling temperature; None: the model's own."""
     pictures: dict[str, bytes] = {}
     """The images of the messages, by their names in the blob store."""
     answers: int = 1
@@ -105,7 +105,7 @@ class Usage(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     cache_read: int = 0
     cache_write: int = 0
     estimated: bool = False
-    """Estimated by bough, because the provider does not report it."""
+    """Whether bough estimated the tokens, because the provider does not report them."""
 
 
 Stop = Literal["end", "calls", "length", "refusal"]
@@ -134,4 +134,4 @@ class ModelProtocol(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     may_change: bool = False
     """Whether escalation may switch the protocol: it was found out or is unknown, not set by the person."""
     unknown: bool = False
-    """It is unknown whether the model acts by tool calls: that is tried first."""
+    """Whether nothing shows yet if the model can call tools: bough tries that first."""

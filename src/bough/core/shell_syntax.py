@@ -1,8 +1,7 @@
 """The one reader of command lines: which programs a line runs, through wrappers and scripts, and where arguments go.
 
 It is no shell: syntax that it does not parse (substitutions, here-documents, unbalanced quotes) makes the whole line
-opaque: nothing is recognised in it and nothing is added to it.
-"""
+opaque: nothing is recognised in it and nothing is added to it."""
 
 import re
 from collections.abc import Iterator
@@ -42,7 +41,7 @@ class Word(NamedTuple):
     """The text of the word without its quotes."""
     start: int
     end: int
-    """Its place in the line."""
+    """The offset in the line at which the word ends."""
     live: bool = False
     """Whether the word contains something that a shell would expand: a variable, a pattern, a home folder."""
 

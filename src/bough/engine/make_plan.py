@@ -2,8 +2,7 @@
 
 The same code plans a goal and a phase, which is a large step that is planned when it starts. Steps come from a planner,
 which may repair a bad answer once, or from the agent's own `split` call, which is checked in the same way. Work
-continues whatever a planner answers: a goal whose plan is rejected twice runs as one task.
-"""
+continues whatever a planner answers: a goal whose plan is rejected twice runs as one task."""
 
 import asyncio
 import os

@@ -1,8 +1,7 @@
 """Drives a run to its end, or to a halt that can be resumed.
 
 `propose_plan` plans a goal without starting it, with the same code as a run but without a journal. `carry_leaf` runs
-one task on a worker machine, while another process holds the run.
-"""
+one task on a worker machine, while another process holds the run."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -41,8 +40,7 @@ HEARTBEAT = 1.0
 async def start_run(run: str, first: e.RunStarted, ports: Ports) -> Run | None:
     """Start a run under a name and drive it to its end, or to a halt. If the name is taken, do nothing and return None.
 
-    One claim covers both, so that no other process can take the run between its start and its work.
-    """
+    One claim covers both, so that no other process can take the run between its start and its work."""
     async with AsyncExitStack() as held:
         try:
             claim = await held.enter_async_context(_holding(run, first.rules.lease, ports))

@@ -2,8 +2,7 @@
 
 Tools that run, plan or show work start a bough command in a new process. Only the person's settings choose
 models, keys, sandbox, network and limits. A run outlives the server: its process has its own session, and the run is
-found again by its name.
-"""
+found again by its name."""
 
 import asyncio
 import os

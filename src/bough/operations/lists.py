@@ -101,8 +101,8 @@ async def move_goal(
     backlog: "Backlog",
     *,
     goal: str,
-    before: Annotated[str, "The goal that it should come before."] = "",
-    last: Annotated[bool, "To the end (the default)."] = False,
+    before: Annotated[str, "The goal before which this one is put."] = "",
+    last: Annotated[bool, "Put the goal at the end (the default)."] = False,
 ) -> ChangedList:
     """Move a goal within the backlog. Goals begin in this order, those with a higher priority first."""
     from bough.services.run_messages import find_person
@@ -139,7 +139,7 @@ async def stop_night(opened: "Session", backlog: "Backlog") -> ChangedList:
     if backlog.open_night is None:
         raise UsageError(f"{backlog.name} is not being worked through: nothing to stop. `bough backlog run` starts it.")
     await opened.store.post(backlog.stream, CONTROL, e.StopRequested(by=find_person()))
-    said = "Asked it to stop after what it is doing now. `bough backlog run` continues it."
+    said = "Asked the night to stop after its current actions. `bough backlog run` continues it."
     return ChangedList(list=backlog.name, goal="", said=said)
 
 
@@ -166,8 +166,7 @@ async def sync(
 
     New issues are added, once each; goals of closed issues are dropped if they have not begun; edited issues are
     reported. As with `import`, the text of an issue becomes the goal and nothing else. A goal that you dropped stays
-    dropped.
-    """
+    dropped."""
     from bough.services.issue_sync import comment_on_issues, read_tracker, sync_issues
 
     if not (labels or yes or issues is not None):
@@ -208,8 +207,7 @@ async def schedule(
 
     Prints the timer for systemd and for cron; --install installs it with the one that your system has. Each backlog has
     its own timer. It starts `bough backlog sync` (with --label) and `bough backlog run`. `bough backlog list` shows it.
-    A timer does not see your shell's variables: keep keys in the keyring, and everything else in your settings.
-    """
+    A timer does not see your shell's variables: keep keys in the keyring, and everything else in your settings."""
     from bough.services import schedule as timers
 
     if bool(at) == remove or (install and remove):

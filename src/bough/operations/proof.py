@@ -58,7 +58,7 @@ async def verify(
     opened: "Session",
     run: str,
     *,
-    check: Annotated[str, "The command that proves it, instead of the run's own."] = "",
+    check: Annotated[str, "The command that proves the work, instead of the run's own."] = "",
     accept_failing: Annotated[bool, "Tests that failed before the work may still fail; no others may."] = False,
     accept: Annotated[bool, "Accept finished but unproven work as it is, in your name."] = False,
     reason: Annotated[str, "With --accept: the reason, which is recorded."] = "",
@@ -72,8 +72,7 @@ async def verify(
     With --accept nothing runs: the work counts as completed because you say so, and the journal, the report and `bough
     pr` say that it was you.
 
-    Exit status: 0 if it passes, else 5.
-    """
+    Exit status: 0 if it passes, else 5."""
     from bough.app.choices import Choices, RunObserver
 
     if accept and (check or accept_failing):
@@ -111,7 +110,7 @@ async def recheck_file(
     rerun, who, found = await recheck_receipt(opened, file, signers, of, choices, tell)
     counted = f"{pluralize(len(rerun.tests), 'test')} and {pluralize(len(rerun.probes), 'case')}"
     said = "Not the same as in the receipt." if found else f"The same as in the receipt: {counted} on both sides."
-    signed = f"Signed by {who}." if who else "Not signed: what it claims beside is anybody's word."
+    signed = f"Signed by {who}." if who else "Not signed: nobody vouches for what it claims besides."
     more = [f"… and {len(found) - LISTED} more"] if len(found) > LISTED else []
     said, status = "\n".join([*found[:LISTED], *more, f"{said} {signed}"]), DIFFERS if found else 0
     return RecheckedReceipt(said=said, exit_status=status, same=not found, differences=found, signed_by=who)

@@ -83,8 +83,7 @@ async def stop(
     """Ask a live run to stop.
 
     It stops after the current effect (a model call, a tool, a check), or at once with --now; either way `bough resume`
-    continues it. If RUN (default: the latest) is not running, this says so; that is not an error.
-    """
+    continues it. If RUN (default: the latest) is not running, this says so; that is not an error."""
     from bough.services.run_messages import find_person
 
     event, said = e.StopRequested(now, find_person()), f"Asked {{}} to stop {run} {WHEN[now]}."
@@ -97,8 +96,7 @@ async def pause(opened: "Session", run: str) -> RunRequest:
 
     RUN (default: the latest) pauses after its current effect (a model call, a tool, a check), and its process ends with
     exit status 6; `bough runs` lists it as paused. `bough resume` continues where it left off, now or in a week. If RUN
-    is not running, this says so; that is not an error.
-    """
+    is not running, this says so; that is not an error."""
     from bough.services.run_messages import find_person
 
     said = f"{run} pauses after its current effect."
@@ -141,8 +139,7 @@ async def say(
     TEXT is the answer.
 
     What TEXT demands becomes a requirement of the goal: one step has to meet it, examiners check it, and `bough report`
-    lists it, with the requirements that it replaces. --restore undoes such a replacement.
-    """
+    lists it, with the requirements that it replaces. --restore undoes such a replacement."""
     from bough.services import run_messages
 
     if text.strip() and restore:
@@ -174,7 +171,7 @@ async def rewind(
     run: str,
     *,
     task: Annotated[str, "The task whose points are listed or used (default: the goal)."] = GOAL,
-    to: Annotated[int | None, "The point to continue from; 0: before the first."] = None,
+    to: Annotated[int | None, "The point to continue from; 0: before the first round."] = None,
     say: Annotated[str, "What to do differently; passed to a fresh agent."] = "",
 ) -> RewoundRun | RewindPoints:
     """Rewind a run to an earlier point.
@@ -183,8 +180,7 @@ async def rewind(
     and, for a task with smaller steps, the ends of those steps. With --to, every task of the run returns to its state
     at that moment, and `bough resume` continues from there: what was finished by then is kept, what started later
     starts over. Later events stay in the journal but no longer count, except for their cost. Your own files are not
-    touched.
-    """
+    touched."""
     await opened.find_task(run, task := task or GOAL)
     if to is not None:
         rewound = await opened.rewind(run, to, task, say)
@@ -209,8 +205,7 @@ async def undo(opened: "Session", run: str) -> ChangedFiles:
     """Remove an applied run's changes from your files.
 
     The files that `bough apply` changed are restored; what you changed in them since is kept where it can be merged,
-    otherwise nothing is written. A commit made by `--commit` stays: use `git revert` for it.
-    """
+    otherwise nothing is written. A commit made by `--commit` stays: use `git revert` for it."""
     files = await opened.undo(run)
     return ChangedFiles(run=run, files=files, said=f"Undid {run} in your files: {pluralize(len(files), 'file')}.")
 
@@ -221,14 +216,13 @@ async def answer(
     run: str,
     *,
     text: str,
-    task: Annotated[str, "Which task's question, when several have one."] = "",
+    task: Annotated[str, "The task whose question is answered, when several have one."] = "",
 ) -> SentMessage:
     """Answer a run's question and resume it.
 
     A run that has tried everything asks you: at the terminal or, with --ask-later, by waiting without a process (exit
     status 8); `bough status` shows the question. The answer is saved, then the run resumes with it; a run that is
-    asking at another terminal resumes there. Exit status: as for `bough run`.
-    """
+    asking at another terminal resumes there. Exit status: as for `bough run`."""
     from bough.services.run_messages import answer_question
 
     holder = await answer_question(opened, run, text, task)
@@ -243,7 +237,7 @@ async def approve(
     opened: "Session",
     run: str,
     *,
-    allow: Annotated[bool, "Do not allow it: the agent is told and continues."] = True,
+    allow: Annotated[bool, "Do not allow what is asked: the agent is told and continues."] = True,
     task: Annotated[str, "The task to answer, when several wait."] = "",
     say: Annotated[str, "With --deny: what to do instead, or what the plan should be like."] = "",
 ) -> OperationResult:
@@ -254,8 +248,7 @@ async def approve(
     answer.
 
     A live run that asks at another terminal, in an editor or on the dashboard's page can be answered here as well: it
-    continues there, and the first answer counts. A plan that you deny is not used; with --say, another one is made.
-    """
+    continues there, and the first answer counts. A plan that you deny is not used; with --say, another one is made."""
     from bough.services.run_messages import list_waiting
 
     if allow and say.strip():
@@ -329,8 +322,7 @@ async def apply(
 
     Changes that take effect before you run anything (hooks, CI, editor tasks, .envrc, a conftest.py in a new place, new
     programs, links that lead out of the project, bough.toml) are listed, and you are asked about them; without a
-    terminal, pass --edges to accept them.
-    """
+    terminal, pass --edges to accept them."""
     for wrong, why in (
         (commit and branch, "--commit and --branch are mutually exclusive"),
         (hooks and (steps or not commit), "--hooks needs --commit and cannot be combined with --steps"),
@@ -381,8 +373,7 @@ async def pr(
 
     The branch starts at HEAD; your files stay unchanged. The description (the goal, the check and its verdict, the
     evidence for each requirement, the files) is written to .bough/pr-RUN.md, and the commands for `git push`, `gh` and
-    `glab` are printed: nothing is pushed, except with --draft.
-    """
+    `glab` are printed: nothing is pushed, except with --draft."""
     from bough.services.night_branch import make_branch_once, open_pull_request, write_description
 
     status = (await opened.view(run)).status

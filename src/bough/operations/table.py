@@ -46,12 +46,13 @@ class Operation(Struct, frozen=True):
     of: Place = "run"
     """What the operation acts on: a run, a backlog (`list`) or the whole project."""
     begins: bool = False
-    """Whether it may be the first operation in a project, and create `.bough`."""
+    """Whether the operation may be the first one in a project, and create `.bough`."""
     person: bool = False
     """Whether only a person may do it, because it decides, pushes, opens or installs something. Agents get no tool for
     it, or one that may do less."""
     runs: bool = False
-    """Whether it takes as long as a run: the dashboard and the tools for agents start it as a separate process."""
+    """Whether the operation takes as long as a run: the dashboard and the tools for agents start it as a separate
+    process."""
     resumes: bool = False
     """Whether the run is resumed afterwards, if no process works on it and it has no further questions."""
     group: str = ""

@@ -57,8 +57,7 @@ class Store(Protocol):
 
         Raises `VersionConflict` if another writer was first, `ClaimLost` if the claim was taken over. State evolves
         from the returned records, because a wrapper may have changed the events (redacted secrets). If cancelled, this
-        raises only after the write has succeeded or failed; read the stream to find out which.
-        """
+        raises only after the write has succeeded or failed; read the stream to find out which."""
 
     async def post(self, run: str, task: str, event: AnyEvent) -> Record:
         """Append an event without a claim, whatever the version, to a stream that anyone may write to (`CONTROL`)."""
@@ -174,7 +173,7 @@ class WorkFolder(Protocol):
     """A folder in which commands, tools and agents work."""
 
     root: Path
-    """The top folder of the files that they may change."""
+    """The top folder of the files that commands, tools and agents may change."""
     folder: Path
     """Where the agent starts: `root`, or the person's folder below it."""
     scratch: Path

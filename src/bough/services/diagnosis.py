@@ -53,7 +53,7 @@ class Diagnosis(Struct, frozen=True):
     needed: bool = True
     """Whether no run can start without it."""
     fails: bool = False
-    """Whether it exists but fails, like a check with failing tests; a run can start all the same."""
+    """Whether the thing exists but fails, like a check with failing tests; a run can start all the same."""
 
 
 async def diagnose(folder: Path | str, choices: Choices) -> list[Diagnosis]:

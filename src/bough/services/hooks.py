@@ -3,8 +3,7 @@
 A separate process delivers the notices, so that they outlive the run; a run only wakes it through a pipe. After each
 notice, the progress of each stream (a run or a backlog) is saved in the person's state folder: if the process is
 killed, a notice may be repeated, with the same id, but none is lost. Only the process that starts or resumes a run, or
-works through a backlog, reports its events; workers do not.
-"""
+works through a backlog, reports its events; workers do not."""
 
 import asyncio
 import fcntl

@@ -2,8 +2,7 @@
 
 `core.backlog.decide` chooses what to do next, and this module does it. Only the holder of a goal's claim may work on
 it, and each intent is recorded first: after `kill -9` the next process finds the runs again, and no goal is taken
-twice, here or on another machine that shares the store.
-"""
+twice, here or on another machine that shares the store."""
 
 import asyncio
 import time

@@ -1,8 +1,7 @@
 """Makes the notices for a person who is away: which events they are about, and in which words.
 
 A notice has everything to act on: the question, the possible answers, the command to type and, while a dashboard runs,
-a link. It is made from the journal, so that after a crash the same notice, with the same id, is made again.
-"""
+a link. It is made from the journal, so that after a crash the same notice, with the same id, is made again."""
 
 import hashlib
 from collections.abc import Callable, Sequence

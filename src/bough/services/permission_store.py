@@ -3,8 +3,7 @@ repository apply. A repository's setting that needs their consent is called a wi
 
 Journals, databases and repositories could come from anywhere, so only this file grants permissions. A file that is
 damaged, too large, another user's, writable by others or copied from another machine grants none: a warning says so,
-and the person's next answer replaces it.
-"""
+and the person's next answer replaces it."""
 
 import fcntl
 import hashlib

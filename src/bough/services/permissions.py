@@ -3,8 +3,7 @@
 A run or a backlog may come from elsewhere: with an archive, a copied folder, a shared store. What its events ask for
 (`OPENING`: network, agents, money) is compared with what the person's settings give a new run, with their current
 options, and with their earlier permissions (`Permissions`). Everything else is asked about, or refused with the command
-that allows it. Runs and goals that begin here are allowed at once.
-"""
+that allows it. Runs and goals that begin here are allowed at once."""
 
 import os
 import shlex

@@ -2,8 +2,7 @@
 
 A link contains the run, the number of the event that asks, and an expiry time, signed with a key in the person's state
 folder, so that a journal or a repository cannot make one. All of it stands after `#` in the address: that part browsers
-do not send to servers or proxies. Opening a link changes nothing.
-"""
+do not send to servers or proxies. Opening a link changes nothing."""
 
 import base64
 import hmac

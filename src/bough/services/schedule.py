@@ -1,8 +1,7 @@
 """Starts `bough backlog run` every day at a set time, with a timer of systemd or cron.
 
 Each backlog has one timer; installing it again replaces it. The timer starts a script in the person's state folder, so
-that nothing has to be quoted in two ways.
-"""
+that nothing has to be quoted in two ways."""
 
 import os
 import shlex

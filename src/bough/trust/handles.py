@@ -1,8 +1,7 @@
 """Opens, creates and removes folders by handle, so that a folder that is replaced by a link cannot lead bough
 elsewhere.
 
-A path below `top` is opened name by name without following links, since agents can put links into their checkouts.
-"""
+A path below `top` is opened name by name without following links, since agents can put links into their checkouts."""
 
 import errno
 import os

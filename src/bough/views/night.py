@@ -43,7 +43,8 @@ class GoalLine(Struct, frozen=True):
     check: str = ""
     """The check's result in numbers: `12 passed`."""
     rechecked: str = ""
-    """Whether its work is still proven on a main branch that has moved on, in words; empty: not checked again."""
+    """Whether the goal's work is still proven on a main branch that has moved on, in words; empty: not checked
+    again."""
     proven: int = 0
     requirements: int = 0
     added: int = 0

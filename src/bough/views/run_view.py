@@ -1,7 +1,6 @@
 """A run as people see it: a light fold over its events, cheap enough for a thousand tasks.
 
-It reads only `KINDS` of events, because most of a journal is conversation, which a view of the tree does not need.
-"""
+It reads only `KINDS` of events, because most of a journal is conversation, which a view of the tree does not need."""
 
 from collections.abc import Iterable, Sequence
 
@@ -37,11 +36,11 @@ class RunView(Struct):
     """When the current stretch of work began; 0 while it is halted."""
     applied: str = ""
     accepted: str = ""
-    """The person who accepted its work without proof."""
+    """The person who accepted the run's work without proof."""
     examines: str = ""
     """The change of somebody else that this run examines, as a phrase; empty: it examines none."""
     rechecked: str = ""
-    """Whether its work is still proven on a branch that has moved on, in words; empty: not checked again."""
+    """Whether the run's work is still proven on a branch that has moved on, in words; empty: not checked again."""
     scouted: Spend = field(default_factory=Spend)
     """The spend before the goal began; once the goal has begun, its own spend includes this."""
     held: dict[str, str] = field(default_factory=dict)

@@ -34,8 +34,7 @@ class TaskRow(Struct, frozen=True):
 def list_rows(run: RunView, below: str = GOAL, depth: int | None = None, flat: bool = False) -> list[TaskRow]:
     """List the task at `below` and everything under it, parents before their children, in order of creation.
 
-    `depth`: list at most this many levels below it. `flat`: list only the leaves, each with its whole path.
-    """
+    `depth`: list at most this many levels below it. `flat`: list only the leaves, each with its whole path."""
     children: dict[str, list[TaskView]] = {}
     for task in run.tasks.values():
         above = parent_path(task.path)

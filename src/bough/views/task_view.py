@@ -28,7 +28,7 @@ class TaskView(Struct):
     doing: str = ""
     """The current action (a model call, a tool, a check) in a few words; empty between actions."""
     acted_at: float = 0.0
-    """When its last tool call or check ended."""
+    """When the task's last tool call or check ended."""
     attempt: int = 0
     role: str = ""
     limits: Limits = field(default_factory=Limits)
@@ -48,7 +48,7 @@ class TaskView(Struct):
     passes: int = 1
     """The number of the current pass of a repeated task."""
     repeat: int = 1
-    """How many passes it may have at most."""
+    """How many passes the task may have at most."""
     source: str = ""
     """The earlier run and task whose work this task reuses; empty: none."""
     fallbacks: tuple[str, ...] = ()
@@ -61,7 +61,7 @@ class TaskView(Struct):
     started_at: float = 0.0
     last_at: float = 0.0
     reopened: bool = False
-    """Whether it was resumed or rewound."""
+    """Whether the task was resumed or rewound."""
     _asking: bool = False
     _climbing: bool = False
     """Whether the last rung is about to start a new agent itself."""

@@ -1,8 +1,7 @@
 """A run's questions to a person and their answers: one fold, which all interfaces use.
 
 A question about a plan or a command is open only while the process that asked it is alive. A question of an agent, and
-one about changed tests, stay open as long as the run waits, with or without a process.
-"""
+one about changed tests, stay open as long as the run waits, with or without a process."""
 
 from collections.abc import Callable
 from typing import Literal

@@ -28,22 +28,22 @@ class ReportedCall(Struct):
 
     id: str
     since: float
-    """When it was first reported."""
+    """When the call was first reported."""
     order: int = 0
-    """The number of its first report."""
+    """The number of the call's first report."""
     ended: int = 0
     """The number of the report that finished it; 0: it is not finished."""
     title: str = ""
     kind: str = ""
     status: str = ""
     given: Any = None
-    """Its input, as the agent reports it."""
+    """The call's input, as the agent reports it."""
     texts: list[str] = field(default_factory=list)
     files: list[tuple[str, str | None, str]] = field(default_factory=list)
     """The path, old text and new text of each file that the call edits."""
     places: list[str] = field(default_factory=list)
     printed: str = ""
-    """Its command's output, if the agent reports it piece by piece."""
+    """The output of the call's command, if the agent reports it piece by piece."""
     returned: Any = None
     asks: int = 0
     """The number of permissions that the call waits for."""

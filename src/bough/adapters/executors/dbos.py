@@ -118,7 +118,7 @@ class _Waiting(msgspec.Struct, eq=False):
     moved: int = 0
     """The task's version when it was last enqueued."""
     worker: str = ""
-    """The worker that took it last."""
+    """The worker that took the task last."""
 
     @property
     def is_over(self) -> bool:

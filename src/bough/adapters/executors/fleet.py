@@ -2,8 +2,7 @@
 
 Promises: a worker without a heartbeat for its lease, by the observer's clock and only while the server answers, is
 removed together with all its claims, in one transaction; a removed worker learns it from its next heartbeat. No two
-clocks are ever compared. A worker that is restarted under its name takes over from its earlier process.
-"""
+clocks are ever compared. A worker that is restarted under its name takes over from its earlier process."""
 
 import os
 import secrets
@@ -42,10 +41,10 @@ class Worker(Struct, frozen=True):
     silent: float
     """Seconds since its last heartbeat, by the server's clock."""
     trouble: str = ""
-    """Why it is set aside: it takes no tasks until it, or a run, is started again."""
+    """Why the worker is set aside: it takes no tasks until it, or a run, is started again."""
     lease: float = LEASE
     tasks: tuple[tuple[str, str], ...] = ()
-    """Its current tasks: run and task."""
+    """The worker's current tasks: run and task."""
 
     @property
     def takes_tasks(self) -> bool:
@@ -53,8 +52,8 @@ class Worker(Struct, frozen=True):
 
     @property
     def is_heard(self) -> bool:
-        """Whether its heartbeat is recent: it beats every second, or five times in a lease; a few may be late on a busy
-        machine."""
+        """Whether the worker's heartbeat is recent: it beats every second, or five times in a lease; a few may be late
+        on a busy machine."""
         return self.silent < min(self.lease, HEARD)
 
     @property
@@ -102,7 +101,7 @@ def explain_wait(unheld: Sequence[tuple[str, Sequence[str]]], there: Sequence[Wo
 
 
 class Member(Struct, eq=False):
-    """This process as a worker."""
+    """A worker, as this process which is that worker sees it."""
 
     server: Server
     name: str

@@ -2,8 +2,7 @@
 
 Promises: a server sees the workspace and what the person named for it, and nothing else of the person's; a call that
 takes too long, returns too much, or kills its server is a result that the model can act on, and the server restarts
-with the next call; a server's text is data, never an instruction; no server runs during a check.
-"""
+with the next call; a server's text is data, never an instruction; no server runs during a check."""
 
 import asyncio
 import hashlib
@@ -57,11 +56,11 @@ class ServerSetup(Struct):
     """The sandbox in which its command runs; None: the server has an address instead."""
     argv: list[str]
     env: Mapping[str, str]
-    """Its own variables."""
+    """The server's own variables."""
     person: Mapping[str, str]
     """The person's variables, for settings that refer to them."""
     lacking: str = ""
-    """Why its program cannot be started; empty: it can."""
+    """Why the server's program cannot be started; empty: it can."""
 
     async def connect(self, workspace: WorkFolder) -> Connection:
         """Connect to the server. Raises `ServerLost` if it does not start."""

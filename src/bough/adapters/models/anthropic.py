@@ -2,8 +2,7 @@
 
 Promises: roles alternate (results of calls and what bough says next are one user turn); the provider caches the
 conversation from round to round; thinking is kept in `extra` and sent back in its place, as its signatures require;
-each block's bytes are encoded once.
-"""
+each block's bytes are encoded once."""
 
 from collections.abc import Iterable
 from contextlib import suppress

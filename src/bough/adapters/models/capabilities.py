@@ -4,8 +4,7 @@ model acts by tool calls or in text, by evidence: the person's setting, earlier 
 A server is asked once, before the first round, and only if a person runs it. For an unknown model, one tiny question
 decides; a model that later gets stuck is switched to the other way. Lessons are stored in the person's state folder by
 model, endpoint and the server's description of the model, because a local server may serve another model under the same
-name tomorrow.
-"""
+name tomorrow."""
 
 import asyncio
 import fcntl

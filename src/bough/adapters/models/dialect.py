@@ -3,8 +3,7 @@
 An answer is read as it streams in (server-sent events) or as one JSON document when a server does not stream. Any error
 on the way is raised as `TransientError` or `RequestRefused`; see faults.py.
 
-A new protocol is one file with a `HttpModel` and its reader, and one row in `providers.DIALECTS`.
-"""
+A new protocol is one file with a `HttpModel` and its reader, and one row in `providers.DIALECTS`."""
 
 import asyncio
 import re
@@ -60,8 +59,7 @@ class Prefixes:
     conversation; only the new part of it is encoded, whatever the length of the rest.
 
     Safe to share among any number of agents of one event loop: nothing here waits. A trail (a list of messages) that
-    branched off has a root of its own and is encoded again; a shorter trail of a known root is only copied.
-    """
+    branched off has a root of its own and is encoded again; a shorter trail of a known root is only copied."""
 
     def __init__(self, encode: Encode, most: int = MOST, room: int = ROOM) -> None:
         self._encode = encode

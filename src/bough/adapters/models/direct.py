@@ -1,8 +1,7 @@
 """The connection to a server, or through a proxy: HTTP/1.1 by h11 over the event loop's own streams.
 
 A whole HTTP library also has HTTP/2 and other event loops: loading it takes 45 ms and 10 MB, and a request takes three
-times as long as here.
-"""
+times as long as here."""
 
 import asyncio
 import os
@@ -195,7 +194,7 @@ class _Connection:
         self._writer = writer
         self._state = h11.Connection(h11.CLIENT, max_incomplete_event_size=HEAD)
         self.since = 0.0
-        """When it was used last."""
+        """When the connection was used last."""
 
     @property
     def open(self) -> bool:

@@ -1,8 +1,7 @@
 """Turns errors between bough and a provider into one of two classes, with a sentence for the person.
 
 `TransientError` is worth a retry, `RequestRefused` is not. A sentence says what happened, where, and what to do, with
-the provider's own message cut to a line; the key is redacted from it, even if a provider repeats only a part.
-"""
+the provider's own message cut to a line; the key is redacted from it, even if a provider repeats only a part."""
 
 import re
 import socket

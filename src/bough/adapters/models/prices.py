@@ -1,7 +1,6 @@
 """The cost of a call, from a price table that comes with a library: nothing is downloaded.
 
-The library is loaded at the first answer that can have a price at all.
-"""
+The library is loaded at the first answer that can have a price at all."""
 
 from collections.abc import Callable
 from contextlib import suppress

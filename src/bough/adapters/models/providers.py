@@ -1,7 +1,6 @@
 """Models by name: `provider:model`, with the endpoints and keys of the providers.
 
-Keys come from the environment, else from the keyring of the operating system, and from nowhere else.
-"""
+Keys come from the environment, else from the keyring of the operating system, and from nowhere else."""
 
 import asyncio
 import re
@@ -45,7 +44,7 @@ class Provider(Struct, frozen=True):
     base_url_variable: str = ""
     dialect: str = "chat"
     options: Options = Options()
-    """How its own endpoint differs from other servers of this protocol."""
+    """How the provider's own endpoint differs from other servers of this protocol."""
     advice: str = ""
     """Advice on signing in, if that takes more than a key."""
 

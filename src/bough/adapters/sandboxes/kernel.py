@@ -1,7 +1,6 @@
 """Wraps Linux calls that Python lacks: Landlock, seccomp, namespaces, mounts, and the adoption of orphan processes.
 
-Imports only the standard library and `filter`, because the spawner's Python has no installed packages.
-"""
+Imports only the standard library and `filter`, because the spawner's Python has no installed packages."""
 
 import ctypes
 import errno
@@ -93,8 +92,7 @@ def confine(
     not use the calls that `filter` denies.
 
     From ABI 6 on they cannot signal processes outside either, nor connect to their abstract Unix sockets. Paths that do
-    not exist are skipped. ABI 0: no Landlock.
-    """
+    not exist are skipped. ABI 0: no Landlock."""
     # Commands of root lose all capabilities that reach beyond the file system, into other processes and the kernel.
     if os.geteuid() == 0:
         for capability in range(_CAPABILITIES):

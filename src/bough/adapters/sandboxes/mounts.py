@@ -1,7 +1,6 @@
 """Builds the file system that a command in its own namespaces sees, from a list of mounts (see `view.py`).
 
-Imports only the standard library and `kernel`, because the spawner's Python has no installed packages.
-"""
+Imports only the standard library and `kernel`, because the spawner's Python has no installed packages."""
 
 # ruff: noqa: PTH102, PTH120, PTH211
 
@@ -37,8 +36,7 @@ def build_mounts(mounts: list[list[str]]) -> None:
     `read` and `write`: the source, read-only or writable; `lent`: read-only, and without the Unix sockets in it;
     `over`: a copy-on-write view of the source, whose changes go to the folder `more` (`lent` if the system cannot do
     that); `cache`: likewise (nothing if it cannot); `empty`: an empty folder that covers what is there; `folder`: a new
-    empty folder; `link`: a symbolic link to the source; `blank`: an empty file; `processes`: /proc; `devices`: /dev.
-    """
+    empty folder; `link`: a symbolic link to the source; `blank`: an empty file; `processes`: /proc; `devices`: /dev."""
     # Open the sources now, because the new root will cover what is in NEW.
     sources = {source: _open_source(source) for kind, _, source, _ in mounts if kind in _FROM}
     sources |= {more: _open_source(more) for kind, _, _, more in mounts if kind in ("over", "cache")}

@@ -5,8 +5,7 @@ those are slow to make. For each command it makes a copy of itself with new proc
 *first process* confines itself, starts the command and reaps. When it ends, the kernel kills all others in its process
 namespace, however they tried to hide; when the supervisor dies, all of them are killed.
 
-Imports only the standard library and files of this folder, because the spawner's Python has no installed packages.
-"""
+Imports only the standard library and files of this folder, because the spawner's Python has no installed packages."""
 
 # ruff: noqa: PTH112, PTH113, PTH118, PTH123, PTH208
 

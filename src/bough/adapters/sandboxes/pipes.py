@@ -3,8 +3,7 @@
 The sandbox starts commands without input and collects what they print. Here a shell connects input and output to two
 named pipes in the workspace's folder for temporary files, which works in every kind of sandbox; standard error is still
 collected. Other commands in the workspace could open the pipes, so what comes out of them is no more trustworthy than
-the workspace itself.
-"""
+the workspace itself."""
 
 import asyncio
 import os

@@ -3,8 +3,7 @@
 It listens inside the commands' namespace and connects from outside it. Because its input comes from commands, its
 process is confined itself: it cannot write files. `CONNECT` (for HTTPS) and plain HTTP requests are passed on to
 allowed hosts, through the person's own proxy if they have one. In the network mode `loopback`, connections to a port
-of localhost are passed on unchanged to the same port of the machine.
-"""
+of localhost are passed on unchanged to the same port of the machine."""
 
 import base64
 import ipaddress

@@ -9,8 +9,7 @@ whatever reason, which it sees by its control socket.
 On systems without such adoption only the command's process group is killed.
 
 Imports only the standard library and files of this folder: the spawner runs isolated from the person's Python set-up,
-without installed packages and with an empty environment.
-"""
+without installed packages and with an empty environment."""
 
 import json
 import os
@@ -185,8 +184,7 @@ def _start(request: dict[str, Any], output: int) -> int:
     """Start the command's process. Raises `StartFailed`.
 
     Landlock confines a thread and what that thread starts. So a separate thread, which ends right away, starts the
-    command, without a fork of Python. The rest of this process stays unconfined, and out of the command's reach.
-    """
+    command, without a fork of Python. The rest of this process stays unconfined, and out of the command's reach."""
     started: list[int | StartFailed] = []
 
     def start() -> None:

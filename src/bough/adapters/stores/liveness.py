@@ -2,8 +2,7 @@
 
 Promises: a worker's name is unique among all processes of all machines, now and after a reboot; `is_alive` says True or
 False only when it is sure, because a claim taken from a live worker would let two of them work on one task. A process
-that is stopped (Ctrl-Z, SIGSTOP, a suspended machine) is alive.
-"""
+that is stopped (Ctrl-Z, SIGSTOP, a suspended machine) is alive."""
 
 import fcntl
 import hashlib

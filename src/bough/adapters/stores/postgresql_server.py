@@ -1,8 +1,7 @@
 """Connections to a PostgreSQL server, and the messages when it is unavailable.
 
 Promises: `run` commits, or raises an error of one sentence; it waits for a server that goes away after it was reached
-once; no message contains a password.
-"""
+once; no message contains a password."""
 
 import random
 import re

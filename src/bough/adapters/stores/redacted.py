@@ -2,8 +2,7 @@
 
 Promises: no value in `secrets` reaches the store in an event or a blob, neither as it is, nor as JSON escapes it once
 or twice, nor in base64; nor does anything that looks like a key of a well-known kind. `[secret]` replaces it. Prompts
-are made of events, so no secret reaches a model either. An event without a secret costs one encoding and a search.
-"""
+are made of events, so no secret reaches a model either. An event without a secret costs one encoding and a search."""
 
 import base64
 import json

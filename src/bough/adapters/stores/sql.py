@@ -2,8 +2,7 @@
 
 Each event's row stores two links: that of the event before it in its stream, and its own, the hash of that link and of
 the row's content. So a changed, moved, removed or inserted event is detected when it is read. The hashes use no secret
-key: they detect corruption, and edits by anyone who does not also rewrite every later link.
-"""
+key: they detect corruption, and edits by anyone who does not also rewrite every later link."""
 
 import asyncio
 import hashlib

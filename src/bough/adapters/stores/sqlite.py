@@ -1,8 +1,7 @@
 """The journal in one SQLite file.
 
 Promises: what `append` returned survives `kill -9` and a power cut; appends that wait together are committed together,
-and a conflict of one does not affect the others; several processes may use the file at once.
-"""
+and a conflict of one does not affect the others; several processes may use the file at once."""
 
 import asyncio
 import sqlite3

@@ -1,8 +1,7 @@
 """The database file of `SqliteStore`: opening it, one thread that writes, connections that read, and error messages.
 
 Promises: `write` returns when its work is on the disk (WAL, `synchronous=FULL`); `read` sees every finished write and
-waits for no unfinished one; any problem with the file or the disk is a `StoreError` of one sentence.
-"""
+waits for no unfinished one; any problem with the file or the disk is a `StoreError` of one sentence."""
 
 import asyncio
 import errno

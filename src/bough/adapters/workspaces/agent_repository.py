@@ -6,8 +6,7 @@ history ends where the run started, whatever the person commits meanwhile.
 
 After an agent used it, its settings are cleaned: git runs programs that settings name (`fsmonitor` at every `git
 status`), and would run them for a person who looks in there or whose shell shows the branch. Only settings known to be
-harmless stay, since every version of git adds new ones.
-"""
+harmless stay, since every version of git adds new ones."""
 
 import errno
 import os

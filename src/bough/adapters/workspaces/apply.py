@@ -3,8 +3,7 @@
 Promises: a file that is no longer as the run found it is never overwritten or removed; if there is one such file,
 nothing at all is written. Each file is replaced as a whole. If bough is killed half-way, a second attempt completes the
 work. The person's index and refs stay as they are, and nothing is written outside the project, through a link or into a
-`.git`.
-"""
+`.git`."""
 
 # ruff: noqa: PTH102, PTH105, PTH106, PTH112, PTH115, PTH120, PTH211
 

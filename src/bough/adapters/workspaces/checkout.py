@@ -8,8 +8,7 @@ and two tasks of a project have most files in common.
     .bough/trash/NAME          what waits to be removed
 
 Promises: only one process gets a checkout, however many ask. The next task gets nothing that an earlier task wrote: a
-file stays only if it has the stamp that it got when bough wrote it, and no command can forge that.
-"""
+file stays only if it has the stamp that it got when bough wrote it, and no command can forge that."""
 
 import os
 import stat

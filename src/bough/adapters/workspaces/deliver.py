@@ -2,8 +2,7 @@
 
 No program that the repository names is started (hook, filter, monitor, signing), since the repository may be somebody
 else's, from an archive. With `hooks` the commit is made like any other of the person's. A branch is created without
-touching their files or index.
-"""
+touching their files or index."""
 
 import os
 from collections.abc import Mapping, Sequence

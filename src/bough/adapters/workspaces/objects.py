@@ -8,8 +8,7 @@ contents are exactly the bytes on disk: no filter or conversion that a `.gitattr
 A few new objects are appended to a log of this process. One flush of the log makes them durable; their files are then
 written without flushing each file and folder: one flush in place of six. A log belongs to the process that holds its
 lock. The next process packs the objects in the log of a dead one, up to an incomplete end, and removes the log. Many
-new objects are written as a pack at once.
-"""
+new objects are written as a pack at once."""
 
 # ruff: noqa: PTH101, PTH102, PTH104, PTH110, PTH120, PTH123
 

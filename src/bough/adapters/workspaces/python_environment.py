@@ -1,7 +1,6 @@
 """Finds the Python environment of a project on disk: in the project, or where a tool such as Poetry puts it.
 
-No program is run, since each tool has a rule for where its environments are. The environment need not be activated.
-"""
+No program is run, since each tool has a rule for where its environments are. The environment need not be activated."""
 
 import ast
 import base64

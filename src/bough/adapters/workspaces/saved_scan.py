@@ -2,8 +2,7 @@
 
 The file is a git index, so that git can tell quickly which files have a new stamp; what git does not know is in an
 extension, which git skips. Git compares times by the second only, so a file that was written in the second of the scan
-gets no times in the index, and git reports it every time.
-"""
+gets no times in the index, and git reports it every time."""
 
 import hashlib
 import os

@@ -5,8 +5,7 @@ Promises: links are kept as links and never followed; folders are entered by han
 link meanwhile; `.git` (of any repository, at any depth) and bough's own folder are never entered, so the files of
 submodules and embedded repositories are ordinary files; sockets, pipes and devices are skipped. Tracked files are kept
 even if an ignore rule names them; other files are kept unless git reports that a rule ignores them. A file is read
-again only if it may have changed since it was last read.
-"""
+again only if it may have changed since it was last read."""
 
 import os
 import re

@@ -3,8 +3,7 @@ ignored files that a project's tests need: modules compiled in place (`pip insta
 the project's own code imports (a version file, a parser, a schema).
 
 If a checkout has other sources than those that the modules were compiled from, the modules are left out, because a
-check would test outdated code.
-"""
+check would test outdated code."""
 
 import hashlib
 import os

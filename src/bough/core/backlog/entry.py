@@ -25,9 +25,9 @@ class GoalFault(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
 class GoalEntry(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     goal: str
     check: str = ""
-    """The command that proves it; empty: the one that bough finds."""
+    """The command that proves the goal; empty: the check that bough finds."""
     needs: tuple[str, ...] = ()
-    """Names of goals that must be proven first. It starts from their work."""
+    """Names of goals that must be proven first. This goal starts from their work."""
     priority: int = 0
     """Goals with a higher number begin first."""
     labels: tuple[str, ...] = ()
@@ -38,9 +38,9 @@ class GoalEntry(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
     tokens: int | None = None
     cost: float | None = None
     minutes: float | None = None
-    """Its limit; None: as the night or the settings say."""
+    """The limit of minutes for this goal; None: as the night or the settings say."""
     source: str = ""
-    """Its origin: the address of an issue, a file and a line."""
+    """The goal's origin: the address of an issue, a file and a line."""
 
     @property
     def title(self) -> str:
@@ -60,18 +60,18 @@ class GoalReport(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     why: str = ""
     spend: Spend = Spend()
     until: float = 0.0
-    """When it can continue, if known."""
+    """When the goal can continue, if known."""
     branch: str = ""
     commit: str = ""
     address: str = ""
-    """The address of its pull request."""
+    """The address of the goal's pull request."""
     files: tuple[str, ...] = ()
     """Changed files."""
     added: int = 0
     removed: int = 0
     """Removed lines."""
     conflicts: dict[str, tuple[str, ...]] = {}
-    """Finished goals that it cannot be merged with, and the files."""
+    """Finished goals that the goal cannot be merged with, and the files."""
 
 
 def make_name(entry: GoalEntry) -> str:

@@ -24,16 +24,16 @@ class BacklogItem(Struct, frozen=True):
     number: int
     entry: GoalEntry
     version: int = 0
-    """The version of its own stream."""
+    """The version of the goal's own stream."""
     dropped: bool = False
     run: str = ""
     """The run that works or worked on the goal."""
     taken: e.GoalTaken | None = None
     report: GoalReport | None = None
-    """Its outcome; None while it runs or has not begun."""
+    """The goal's outcome; None while it runs or has not begun."""
     settled_at: float = 0.0
     night: int = 0
-    """The night in which it was taken or settled last."""
+    """The night in which the goal was last taken or settled."""
     edited: bool = False
     """Whether the person changed the goal since it was settled: then it is worth another try."""
     removed: e.RunRemoved | None = None
@@ -51,9 +51,9 @@ class NightRun(Struct, frozen=True):
 
     item: str
     before: Spend = Spend()
-    """What it had spent before this night."""
+    """What the run had spent before this night."""
     known: Spend = Spend()
-    """Its spend at the backlog's last event about it: all that is known once the run is removed."""
+    """The run's spend at the backlog's last event about it: all that is known once the run is removed."""
 
 
 class Night(Struct, frozen=True):

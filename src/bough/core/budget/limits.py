@@ -77,7 +77,7 @@ def find_reached_limit(spend: Spend, limits: Limits, share: float = 1.0) -> str 
         (spend.cost, limits.cost, "US dollars"),
         (spend.seconds / 60, limits.minutes, "minutes"),
     ):
-        # Checked before a call, so the last one can overdraw: its cost is known only afterwards.
+        # The limit is checked before a call, so the last call can exceed it: its cost is known only afterwards.
         if limit is not None and used >= limit * share:
             return f"{limit:,} {phrase}"
     # Rounds are counted one by one instead of by the share: with any share below 1, exactly the last granted round is

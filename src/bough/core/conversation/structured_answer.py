@@ -124,7 +124,7 @@ def _decode_value(text: str, start: int) -> tuple[Any, int]:
     except json.JSONDecodeError as error:
         if not _CLOSING.match(text, error.pos):
             return None, start + 1
-    except ValueError:  # A number has thousands of digits.
+    except ValueError:  # Python refuses a number with thousands of digits.
         return None, start + 1
     # A comma before a closing bracket outside strings has no other meaning: removing it is safe.
     repaired = re.sub(_TRAILING, lambda match: match[0] if match[0] != "," else " ", text[start:])

@@ -36,7 +36,7 @@ class RunStarted(Event, frozen=True):
     origin: str = ""
     """The person's files as that run found them, if its work is not applied yet: this run's work includes it."""
     inherited: Inheritance = Inheritance()
-    """What the goal knows about that run."""
+    """What the goal knows about the run that this one follows up on."""
     ask_later: bool = False
     """Whether the run waits for `bough answer` if it has a question and nobody is there, instead of giving up."""
     network: str = ""
@@ -168,7 +168,7 @@ class RunHalted(Event, frozen=True):
     reason: Halt
     message: str
     until: float = 0.0
-    """When it can resume, if known: its model's quota is exhausted until then."""
+    """When the run can resume, if known: its model's quota is exhausted until then."""
 
 
 class RunFinished(Event, frozen=True):
@@ -235,9 +235,9 @@ class Applied(Event, frozen=True):
     tree: str
     files: tuple[str, ...]
     before: str = ""
-    """The person's files as they were before: what `bough undo` restores."""
+    """The person's files before the apply: what `bough undo` restores."""
     after: str = ""
-    """The person's files as they were right after."""
+    """The person's files right after the apply."""
     commit: str = ""
     """The commit that was made in the person's repository."""
     by: str = ""

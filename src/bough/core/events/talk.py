@@ -1,8 +1,7 @@
 """People's messages to a run and its tasks, and the questions to people.
 
 The requests from `StopRequested` on are for the control stream: anyone may append them, and only the run's holder obeys
-them.
-"""
+them."""
 
 from typing import Literal
 
@@ -19,7 +18,7 @@ class MessageReceived(Event, frozen=True):
     text: str
     by: str = ""
     requirements: tuple[Requirement, ...] = ()
-    """Requirements that it adds for this task."""
+    """Requirements that the message adds for this task."""
 
 
 class MessageRead(Event, frozen=True):
@@ -29,9 +28,9 @@ class MessageRead(Event, frozen=True):
     said: int
     """The `seq` of the message."""
     requirements: tuple[Requirement, ...] = ()
-    """Requirements that it adds to the goal."""
+    """Requirements that the message adds to the goal."""
     replaces: dict[int, int] = {}
-    """Numbers of the requirements that it contradicts, each with the number of the one that replaces it."""
+    """Numbers of the requirements that the message contradicts, each with the number of the one that replaces it."""
     owner: str = ""
     """The step that has to meet the demands; empty for every agent that gets the message."""
     asks: bool = False
@@ -45,7 +44,7 @@ class RequirementRestored(Event, frozen=True):
     number: int
     by: str = ""
     said: int = 0
-    """The `seq` of their request."""
+    """The `seq` of the person's request."""
 
 
 class RequirementsDropped(Event, frozen=True):
@@ -55,7 +54,7 @@ class RequirementsDropped(Event, frozen=True):
     numbers: tuple[int, ...]
     by: str = ""
     said: int = 0
-    """The `seq` of their request."""
+    """The `seq` of the person's request."""
 
 
 class QuestionAsked(Event, frozen=True):

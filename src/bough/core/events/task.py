@@ -87,7 +87,7 @@ class TaskHalted(Event, frozen=True):
     seconds: float = 0.0
     """Seconds spent in an effect that was cut off because time ran out."""
     until: float = 0.0
-    """When it can resume, if known."""
+    """When the task can resume, if known."""
 
 
 class TaskResumed(Event, frozen=True):
@@ -125,7 +125,7 @@ class ChildHeld(Event, frozen=True):
 
     step: str
     other: str
-    """The step that it waits for."""
+    """The running step for which this one waits."""
     files: tuple[str, ...]
 
 

@@ -162,7 +162,7 @@ def _find_fault(event: e.ModelAnswered) -> str:
 
 
 def _apply_message_added(task: Task, event: e.MessageAdded) -> Task:
-    # These messages are not about the fault in the agent's last answer, so that is still to be reported.
+    # Messages of these kinds are not about the fault in the agent's last answer, so that is still to be reported.
     faulty = task.round.faulty if event.why in ("nudge", "take_stock", "base", PERSON) else ""
     handing_over = task.round.handing_over or event.why == "hand_over"
     task = clear_trouble(task) if task.ladder.rung is not None and task.ladder.rung.rung == "nudge" else task

@@ -44,18 +44,18 @@ class Run(Struct, frozen=True):
     inherited: Inheritance = Inheritance()
     started_at: float = 0.0
     ended_at: float = 0.0
-    """When it finished or halted; 0 while it runs."""
+    """When the run finished or halted; 0 while it runs."""
     end: e.RunFinished | None = None
     halt: e.RunHalted | None = None
     accepted: str = ""
-    """The person who accepted its work without proof."""
+    """The person who accepted the run's work without proof."""
     applied: str = ""
     """The tree that was applied to the person's files."""
     application: e.Applied | None = None
-    """How it was applied, until it is undone."""
+    """How the run's work was applied, until that is undone."""
     endpoints: dict[str, str] = {}
     protocols: dict[str, ModelProtocol] = {}
-    """The protocols of its models at the start."""
+    """The protocols of the run's models at the start."""
     by: str = ""
     listed: str = ""
     examines: str = ""
@@ -142,7 +142,7 @@ def plan_rewind(records: list[e.Record], reopened: e.Record) -> list[tuple[str, 
     for path, stream in sorted(streams.items()):
         kept = [record for record in stream if record.seq <= moment]
         if len(kept) == len(stream) or stream[-1].seq > reopened.seq:
-            continue  # Nothing happened to it since, or it is already rewound.
+            continue  # Nothing happened to the task since, or it is already rewound.
         then, now = fold_task(path, kept), fold_task(path, stream)
         mine = {name: total for name, total in spend.get(path, {}).items() if not is_merge_segment(now, name)}
         children = {name: total for name, total in mine.items() if total != now.children.charged.get(name)}

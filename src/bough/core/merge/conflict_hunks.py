@@ -1,8 +1,7 @@
 """Merge two lines of work: find the conflicts that git marked in a text, and resolve those that need no decision.
 
 A marked text has hunks in git's `diff3` form. Where both sides only added something at the same place, both additions
-stay, ours first; everything else needs a decision.
-"""
+stay, ours first; everything else needs a decision."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -74,7 +73,7 @@ class Hunk(Struct, frozen=True):
     base: bytes
     theirs: bytes
     line: int = 0
-    """The line of its first marker, from 1."""
+    """The line of the hunk's first marker, from 1."""
     whole: bytes = b""
     """The hunk as it is in the text, with its markers."""
 

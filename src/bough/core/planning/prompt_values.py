@@ -212,7 +212,7 @@ MANIFESTS = frozenset(
 )
 """A folder with one of these is a package."""
 NAMED, PACKAGES, FOLDERS = 0.45, 0.27, 0.23
-"""Shares of the room for named files, packages and folders."""
+"""How the characters of the list are divided among named files, packages and folders."""
 _COMMON = frozenset(
     """the and for with that this from into should must can not are was all any but has have its one use add new fix
     make when then than code file files test tests src lib app main index init mod util utils change changed what

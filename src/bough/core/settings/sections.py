@@ -24,7 +24,7 @@ class Preset(Section, frozen=True):
     fast: str | None = None
     strong: str | None = None
     base_url: str | None = None
-    """Their endpoint."""
+    """The endpoint of the preset's models."""
 
     def named(self, tier: Literal["main", "fast", "strong"]) -> str:
         """Return the model of a tier, with its endpoint."""
@@ -137,11 +137,11 @@ class WorkerSettings(Section, frozen=True):
     agents: tuple[str, ...] = ()
     """Outside agents, by the names of [agents] or those that bough knows: never a command line."""
     env: tuple[str, ...] = ()
-    """Variables of this machine that their agents see."""
+    """Variables of this machine that agents of these runs see."""
     network: tuple[str, ...] = ()
-    """What their commands and agents reach, as a run asks for it: `registries`, `allow:HOST,…`."""
+    """What commands and agents of these runs reach, as a run asks for it: `registries`, `allow:HOST,…`."""
     setup: tuple[str, ...] = ()
-    """Commands that set their checkouts up."""
+    """Commands that set up the checkouts of these runs."""
     endpoints: tuple[str, ...] = ()
     """Addresses at which models may be called for a run that this machine works on, with this machine's keys."""
     users: tuple[str, ...] = ("*",)
@@ -153,15 +153,15 @@ class BuilderSettings(Section, frozen=True):
     command), or `bough` for its own agent."""
 
     main: str | None = None
-    """All work that is not named here."""
+    """The agent for all work that is not named here."""
     builder: str | None = None
-    """The work itself."""
+    """The agent that does the work itself."""
     bug_hunter: str | None = None
-    """Repairs after a failed check."""
+    """The agent that repairs after a failed check."""
     test_writer: str | None = None
-    """A missing test."""
+    """The agent that writes a missing test."""
     strong: str | None = None
-    """The last repair, and stuck work."""
+    """The agent that makes the last repair, and takes over stuck work."""
 
     def named(self) -> dict[str, str]:
         """Return the agents by role or tier."""
@@ -198,7 +198,7 @@ class HookSettings(Section, frozen=True):
     quiet: Annotated[str, Meta(pattern=r"^(([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d)?$")] = ""
     """Hours in which no hook is called, such as 22:00-07:00: the notices wait until they end."""
     digest: bool = False
-    """Tell what happens in a night once, when it is over."""
+    """Report what happens in a night once, when the night is over."""
     link_hours: Annotated[float, Meta(gt=0, le=168)] = 24.0
     """Hours for which the link to a question is good."""
 
@@ -211,15 +211,17 @@ class Service(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     """A program that runs alongside the commands of a checkout: a database, a queue."""
 
     run: str
-    """Its command, in the foreground. `$PORT` is a free port of its own, `$DATA` an empty folder of its own."""
+    """The service's command, in the foreground. `$PORT` is a free port of its own, `$DATA` an empty folder of its
+    own."""
     ready: str | None = None
-    """A command that succeeds once it can be used; otherwise it is ready when it listens on `$PORT`."""
+    """A command that succeeds once the service can be used; without it, the service is ready when it listens on
+    `$PORT`."""
     before: str | None = None
-    """A command that prepares it, once."""
+    """A command that prepares the service, once."""
     env: dict[str, str] = field(default_factory=dict)
     """Variables that the checkout's commands get: `$PORT` in a value is the service's."""
     timeout: Annotated[float, Meta(gt=0)] = 30.0
-    """Seconds within which it must be ready."""
+    """Seconds within which the service must be ready."""
 
 
 OWN = "bough"
@@ -232,15 +234,15 @@ class AgentSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     """An outside agent. Rejected in a repository's file."""
 
     command: str | None = None
-    """The command that starts it, speaking the Agent Client Protocol on its standard input and output."""
+    """The command that starts the agent, speaking the Agent Client Protocol on its standard input and output."""
     network: str | None = None
-    """What it, and every command it runs, can reach: off, loopback, registries, allow:HOST,… or on."""
+    """What the agent, and every command it runs, can reach: off, loopback, registries, allow:HOST,… or on."""
     env: tuple[str, ...] = ()
-    """Variables of yours, including its key, that it and every command that it runs can see."""
+    """Variables of yours, including its key, that the agent and every command that it runs can see."""
     mode: str | None = None
     """The agent's mode to use where bough confines it."""
     home: tuple[str, ...] = ()
-    """Files and folders of your home (`~/.claude`) of which it and every command that it runs see a copy."""
+    """Files and folders of your home (`~/.claude`) of which the agent and every command that it runs see a copy."""
 
 
 def list_answering(models: Iterable[str | None]) -> set[str]:
@@ -264,7 +266,7 @@ class OAuth(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     secret_env: str
     """The variable that holds the secret."""
     issuer: str
-    """The authorization server they belong to: they are sent to no other."""
+    """The authorization server that issued the credentials: they are sent to no other."""
     scope: str | None = None
 
 
@@ -275,7 +277,7 @@ class ToolServer(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     """The program, or (without `args`) a whole command line."""
     args: tuple[str, ...] = ()
     env: dict[str, str] = field(default_factory=dict)
-    """Its variables. `${NAME}` is a variable of yours, here and in `command`, `args`, `url` and `headers`."""
+    """The server's variables. `${NAME}` is a variable of yours, here and in `command`, `args`, `url` and `headers`."""
     network: str = "off"
     """What a command can reach: off, loopback, registries, allow:HOST,… or on."""
     url: str | None = None
@@ -312,7 +314,8 @@ def read_servers(text: str) -> dict[str, dict[str, Any]]:
     """Read the servers of a `.mcp.json` as settings, without those that bough cannot use."""
     try:
         servers = json.loads(text).get("mcpServers")
-    except (ValueError, AttributeError, RecursionError):  # Not bough's file: its own tools will complain.
+    # The file is not bough's: the tools that it belongs to will complain.
+    except (ValueError, AttributeError, RecursionError):
         return {}
     found: dict[str, dict[str, Any]] = {}
     for name, server in servers.items() if isinstance(servers, dict) else ():

@@ -3,8 +3,7 @@ results are compared, never the model's thoughts.
 
 Volatile text never tells two results apart: times, durations, addresses, identifiers, temporary paths, process numbers.
 Numbers do (`3 failed` is not `2 failed`, `epoch 3` is not `epoch 4`, 40 % is not 60 %), except the places in an error
-and the counts in the answer to a write.
-"""
+and the counts in the answer to a write."""
 
 import re
 from binascii import crc32
@@ -143,7 +142,7 @@ def is_transient(text: str) -> bool:
 PIECE = 50
 """Characters of a piece of text that is searched for in the rest of the answer."""
 APART = 500
-"""The longest repeated text."""
+"""The longest repeated text, in characters."""
 TAIL = 8_000
 """The most characters at the end of an answer that are examined."""
 
@@ -229,8 +228,7 @@ def classify_repeat(now: Mark, then: Mark, rules: StuckRules) -> Kind | None:
 
     same     the same call with the same result (or the same write again: counts in its answer do not matter)
     error    the same error after a similar call
-    refused  a similar write, refused with the same first line
-    """
+    refused  a similar write, refused with the same first line"""
     if now.tool != then.tool:
         return None
     same = now.result == then.result

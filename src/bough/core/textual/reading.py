@@ -239,7 +239,7 @@ def _find_edited_path(block: Block, known: CandidateFiles) -> str:
 
 
 def _build_edit(path: str, old: str, new: str) -> Call:
-    if not old.strip():  # Nothing to search for: it is the whole file.
+    if not old.strip():  # With nothing to search for, the block is the whole file.
         return make_call("write", path=path, content=new)
     return make_call("edit", path=path, old=old, new=new)
 

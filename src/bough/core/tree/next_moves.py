@@ -354,7 +354,7 @@ def _chains(steps: tuple[Step, ...]) -> dict[str, int]:
     chains = dict.fromkeys(named, 0)
     try:
         order = [*TopologicalSorter(needs).static_order()]
-    except CycleError:  # Such a plan is rejected elsewhere.
+    except CycleError:  # A plan with a cycle is rejected elsewhere.
         return chains
     for name in reversed(order):  # The steps that wait for it come first.
         chains[name] += weight(named[name])

@@ -6,8 +6,7 @@ A step's view depends on its `context`:
     shared      the parent's context, and its notes become the parent's: all who share or inherit the context see them
     inherited   the parent's context, but its notes stay its own
 
-Everything here is computed from the journal; a step's view is recorded when the step begins.
-"""
+Everything here is computed from the journal; a step's view is recorded when the step begins."""
 
 import hashlib
 
@@ -33,7 +32,7 @@ def build_inherited(task: Task, step: Step) -> Inheritance:
     above = [] if task.id == GOAL else [segment.partition("@")[0] for segment in task.id.split("/")]
     path = "/".join((*above, step.name))  # The step's path in the written plan.
     requirements = list_covered(step, path, task.asked, task.plan.steps)
-    if step.context == "isolated":  # Such a step still gets its requirements.
+    if step.context == "isolated":  # An isolated step still gets its requirements.
         return Inheritance(loop=loop, requirements=requirements)
     needs = find_all_needs(step, task.plan.steps)
     others = [other for other in task.plan.steps if other.name != step.name]

@@ -1,8 +1,7 @@
 """The keys of a workflow file: each key with its type, its table and its purpose.
 
 The loader, the JSON schema and the messages use these definitions, so that they cannot diverge. These are dictionaries
-and not structs, because `read_table` reads a table key by key, so that one wrong key does not hide another.
-"""
+and not structs, because `read_table` reads a table key by key, so that one wrong key does not hide another."""
 
 from functools import cache
 from typing import Annotated, Any, Literal, Required, TypedDict, get_args, get_origin, get_type_hints
@@ -47,22 +46,22 @@ class RetryKeys(TypedDict, total=False):
     """How long a failed step waits before it is retried."""
 
     wait: Annotated[float, _key("Seconds before the first retry.", ge=0, le=86_400)]
-    growth: Annotated[float, _key("What the wait is multiplied by each time.", ge=1, le=100)]
+    growth: Annotated[float, _key("The factor by which each further wait grows.", ge=1, le=100)]
 
 
 class TransitionKeys(TypedDict, total=False):
     """A transition: the state that follows, and on which condition."""
 
-    on: Annotated[str, _key("A condition on the finished state; without it, always.")]
+    on: Annotated[str, _key("A condition on the finished state; without it, the transition always applies.")]
     to: Required[Annotated[str, _key("The next state, or `end`.")]]
 
 
 class InputKeys(TypedDict, total=False):
     """The definition of one of a workflow's inputs."""
 
-    type: Annotated[Literal["string", "int", "float", "bool", "path"], _key("What its values are.")]
-    default: Annotated[str | int | float | bool, _key("Its value; an input without a default must be given.")]
-    description: Annotated[str, _key("What it is, for people.")]
+    type: Annotated[Literal["string", "int", "float", "bool", "path"], _key("The type of the input's values.")]
+    default: Annotated[str | int | float | bool, _key("The default value; an input without one must be given.")]
+    description: Annotated[str, _key("What the input is, for people.")]
 
 
 class _WorkKeys(TypedDict, total=False):
@@ -70,53 +69,59 @@ class _WorkKeys(TypedDict, total=False):
 
     title: Annotated[str, _key("A line for people.")]
     description: Annotated[
-        str, _key("What its smaller steps do together; in a step without them, the same as `title`.")
+        str, _key("What the smaller steps do together; in a step without them, the same as `title`.")
     ]
     action: Annotated[
         str | ActionKeys, _key("What to do: text for an agent, or a table with `run`, `check` or `workflow`.", WORKED)
     ]
-    steps: Annotated[list["StepKeys"], _key("Smaller steps that make it up.", COMPOUND, min_length=1)]
+    steps: Annotated[list["StepKeys"], _key("Smaller steps that make up this one.", COMPOUND, min_length=1)]
     states: Annotated[
         list["StateKeys"], _key("Smaller steps that follow each other by their transitions.", COMPOUND, min_length=1)
     ]
     start: Annotated[str, _key("The state to begin with; by default the first.", COMPOUND)]
     max_transitions: Annotated[
-        int, _key("How often it may go from state to state.", COMPOUND, ge=1, le=MAX_TRANSITIONS)
+        int, _key("The most transitions from state to state.", COMPOUND, ge=1, le=MAX_TRANSITIONS)
     ]
-    parallel: Annotated[bool, _key("Its steps run in parallel, as soon as their needs are met.", COMPOUND)]
+    parallel: Annotated[bool, _key("The smaller steps run in parallel, as soon as their needs are met.", COMPOUND)]
     join: Annotated[Join, _key("What parallel steps must achieve.", COMPOUND)]
     repeat: Annotated[int, _key("The most passes.", COMPOUND, ge=1, le=1000)]
-    until: Annotated[str, _key("No further pass once this holds.", COMPOUND)]
-    on_error: Annotated[OnError, _key("What happens if it fails.", WORKED)]
-    max_retries: Annotated[int, _key('How often it is retried with `on_error = "retry"`.', WORKED, ge=1, le=100)]
+    until: Annotated[str, _key("A condition: once it holds, no further pass begins.", COMPOUND)]
+    on_error: Annotated[OnError, _key("What happens if the step fails.", WORKED)]
+    max_retries: Annotated[int, _key('How often the step is retried with `on_error = "retry"`.', WORKED, ge=1, le=100)]
     retry: Annotated[RetryKeys, _key("How long to wait before a retry.", WORKED)]
-    context_mode: Annotated[ContextMode, _key("What it sees of its parent's context.", ASKED)]
+    context_mode: Annotated[ContextMode, _key("What the step sees of its parent's context.", ASKED)]
     summarize: Annotated[bool, _key("The parent gets a summary of its children.", ASKED)]
     role: Annotated[Role, _key("Who does it.", ("agent",))]
     model: Annotated[Tier, _key("The tier of the model.", ASKED)]
     agent: Annotated[
-        str, _key("The outside agent that does it: claude, codex, gemini, goose, opencode or a command.", ASKED)
+        str, _key("The outside agent that does the step: claude, codex, gemini, goose, opencode or a command.", ASKED)
     ]
-    rounds: Annotated[int, _key("The rounds it may use.", ASKED, ge=1, le=1_000_000)]
-    complexity: Annotated[int, _key("Its weight when its parent's rounds are shared out.", ASKED, ge=1, le=5)]
+    rounds: Annotated[int, _key("The rounds that the step may use.", ASKED, ge=1, le=1_000_000)]
+    complexity: Annotated[int, _key("The step's weight when its parent's rounds are shared out.", ASKED, ge=1, le=5)]
     criteria: Annotated[
-        list[str], _key("What must be true when it is done; at the top, what the goal asks, by number.", ASKED)
+        list[str],
+        _key(
+            "What must be true when the step is done; at the top of the file, the goal's requirements, by number.",
+            ASKED,
+        ),
     ]
     covers: Annotated[
-        list[Annotated[int, Meta(ge=1, le=100)]], _key("Numbers of the goal's criteria that depend on it.", ASKED)
+        list[Annotated[int, Meta(ge=1, le=100)]], _key("Numbers of the goal's criteria that depend on the step.", ASKED)
     ]
-    interfaces: Annotated[list[str], _key("Names and signatures that it provides to the steps that need it.", ASKED)]
-    runs_on: Annotated[list[str], _key("Tags of the workers that may run it.", ("agent", "run", "check"))]
-    plan_first: Annotated[bool, _key("Its smaller steps are planned when it starts.", ("agent",))]
+    interfaces: Annotated[
+        list[str], _key("Names and signatures that the step provides to the steps that need it.", ASKED)
+    ]
+    runs_on: Annotated[list[str], _key("Tags of the workers that may run the step.", ("agent", "run", "check"))]
+    plan_first: Annotated[bool, _key("The smaller steps are planned when the step starts.", ("agent",))]
     env: Annotated[
         dict[Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], str],
-        _key("Environment variables of its command.", ("run",)),
+        _key("Environment variables of the step's command.", ("run",)),
     ]
-    files: Annotated[list[str], _key("Files it is expected to change.", PROVEN)]
+    files: Annotated[list[str], _key("Files that the step is expected to change.", PROVEN)]
     test_command: Annotated[str, _key("The check.", PROVEN)]
     test_file: Annotated[str, _key("The file whose tests are the check.", PROVEN)]
-    requires_testing: Annotated[bool, _key("False where no check can prove it.", PROVEN)]
-    may_edit_tests: Annotated[bool, _key("It may change existing tests.", PROVEN)]
+    requires_testing: Annotated[bool, _key("False if no check can prove the step.", PROVEN)]
+    may_edit_tests: Annotated[bool, _key("The step may change existing tests.", PROVEN)]
 
 
 class _ChildKeys(_WorkKeys, total=False):
@@ -125,7 +130,7 @@ class _ChildKeys(_WorkKeys, total=False):
     name: Required[
         Annotated[
             str,
-            _key("Its name among its siblings: lower-case letters, digits and dashes.", extra_json_schema=_SLUG),
+            _key("The step's name among its siblings: lower-case letters, digits and dashes.", extra_json_schema=_SLUG),
         ]
     ]
 
@@ -135,21 +140,22 @@ class StepKeys(_ChildKeys, total=False):
 
     do: Annotated[Literal["break", "continue"], _key("Leave the nearest repeated step, or begin its next pass.")]
     needs: Annotated[list[str], _key("Siblings that must be completed first.")]
-    condition: Annotated[str, _key("It is skipped if this does not hold.")]
+    condition: Annotated[str, _key("A condition: the step is skipped if it does not hold.")]
 
 
 class StateKeys(_ChildKeys, total=False):
     """One of the states of a step that is a state machine."""
 
     transitions: Annotated[
-        list[TransitionKeys], _key("Where to go from this state: the first one that holds.", min_length=1)
+        list[TransitionKeys],
+        _key("The transitions from this state: the first whose condition holds is taken.", min_length=1),
     ]
 
 
 class WorkflowKeys(_WorkKeys, total=False):
     """The file as a whole, which is the goal."""
 
-    name: Annotated[str, _key("Its name; by default the name of the file.")]
+    name: Annotated[str, _key("The workflow's name; by default the name of the file.")]
     inputs: Annotated[dict[str, InputKeys], _key("The inputs of the workflow, by name.")]
 
 

@@ -36,8 +36,7 @@ def command() -> None:
 
     A backlog is a list of goals of this repository. `bough backlog run` works through it: every goal is a run of its
     own with a branch, a budget and a verdict. It can be stopped or killed at any time and continues where it was, also
-    on several machines that share a --store; the list may change meanwhile.
-    """
+    on several machines that share a --store; the list may change meanwhile."""
 
 
 async def _ask(opened: "app.Session", backlog: "Backlog", **given: Any) -> dict[str, Any]:
@@ -97,8 +96,7 @@ async def add(
 
     A file is a Markdown checklist (`- [ ] GOAL`; what is indented below belongs to the goal, and lines such as
     `check: CMD`, `needs: ITEM` or `priority: 2` set its fields), TOML with [[goals]], or one JSON object a line.
-    Ticked items are left out.
-    """
+    Ticked items are left out."""
     from bough.core.backlog.reading import read_list
 
     if (goal is None) == (file is None):
@@ -161,8 +159,7 @@ async def import_(
     """Import open issues, with your own `gh` or `glab`.
 
     You are shown what would be imported and asked. The text of an issue becomes the goal and nothing else: it sets no
-    check, no budget, no network and no needs; set those with `bough backlog edit`.
-    """
+    check, no budget, no network and no needs; set those with `bough backlog edit`."""
     from bough.core.backlog.reading import read_issues
     from bough.interfaces.terminal.output import is_interactive
     from bough.services.issue_sync import read_tracker
@@ -296,8 +293,7 @@ async def report(html: Path | None, md: Path | None, folder: Path, name: str, as
     """Show the outcome of every goal.
 
     Exit status: 0 when every goal is done and proven, else by what is worst: 3 given up, 5 finished but not proven,
-    8 waiting for an answer, 6 not finished.
-    """
+    8 waiting for an answer, 6 not finished."""
     import msgspec
 
     from bough.interfaces.terminal.night_page import print_page, render_html, render_markdown

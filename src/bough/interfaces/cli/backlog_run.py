@@ -74,8 +74,7 @@ async def run(
 
     At a terminal you are asked about goals that you did not add on this machine; else these wait for `bough trust`.
 
-    Exit status: as for `bough backlog report`.
-    """
+    Exit status: as for `bough backlog report`."""
     from bough.app.journal_location import remember_project
     from bough.core.errors import NotFound
     from bough.interfaces.terminal.output import is_interactive
@@ -230,8 +229,7 @@ async def check(folder: Path, name: str, as_json: bool, **chosen: Any) -> int:
     is added to the goal. The cost counts towards the limit of the next night (`bough backlog run`), which begins with
     the same review at a terminal, unless --no-review.
 
-    Exit status: 0 when nothing was found, 8 when something waits for your answer.
-    """
+    Exit status: 0 when nothing was found, 8 when something waits for your answer."""
     from bough.core.errors import NotFound
     from bough.interfaces.terminal.output import is_interactive
     from bough.services.backlog import load_backlog

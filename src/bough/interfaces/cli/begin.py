@@ -36,8 +36,7 @@ async def demo(name: str | None, folder: Path | None, as_json: bool) -> int:
     `fix` (the default) is one task: some tests fail, and a probe finds what their repair forgot. `project` builds a
     program in three phases, two agents at a time: one makes a mistake that a bug hunter repairs, one gets stuck and its
     task is replanned. `backlog` works through five goals: three are done and proven, one conflicts with another, one is
-    given up.
-    """
+    given up."""
     from bough.services.demo import BACKLOG, find, own_environment, unpack
 
     demo = find(name)
@@ -102,8 +101,7 @@ async def doctor(
     whether the model can be reached; then runs the project's check, as `bough check` does. No model is called unless
     you name one with --model: bough then tries it on three tiny tasks in a temporary folder, says in four lines whether
     it is reachable, which protocol it uses and why, how large its window is and whether its price is known, and
-    remembers what it learned for later runs. Exit status: 0 if a run could start, else 1.
-    """
+    remembers what it learned for later runs. Exit status: 0 if a run could start, else 1."""
     from bough.services.diagnosis import Diagnosis, diagnose, diagnose_model, forget_model
 
     if forget and model is None:
@@ -194,8 +192,7 @@ async def check(folder: Path, check: str | None, cached: bool, scout: bool, as_j
     read. A model is called only with --scout; a check that it finds is tried, kept for this project and shown from then
     on.
 
-    Exit status: 0 passes, 1 fails, 2 cannot start (something is missing), 5 no check found.
-    """
+    Exit status: 0 passes, 1 fails, 2 cannot start (something is missing), 5 no check found."""
     from bough.core import events as e
     from bough.core.planning.plan import build_goal_step
     from bough.interfaces.terminal.banner import print_failing, render_banner
@@ -250,8 +247,7 @@ async def plan(
 
     A fast model estimates the size of the goal; if it is more than one piece of work, a planner splits it into steps,
     each with acceptance criteria and a check. The steps of a phase are planned when it starts. Nothing is run, and
-    nothing in the project changes.
-    """
+    nothing in the project changes."""
     from bough.core.planning.plan import build_goal_step, count_leaves
     from bough.interfaces.cli.run import read_goal
     from bough.interfaces.terminal.output import is_interactive, make_output

@@ -33,8 +33,7 @@ def serve(
     the traffic is then unencrypted, so use a network you trust or a tunnel.
 
     Every start makes a new token: pages opened with an earlier one lose access. Ctrl-C stops it; the runs continue.
-    Needs the extra `web`: without it, this command says how to install it.
-    """
+    Needs the extra `web`: without it, this command says how to install it."""
     from bough.installed import needing
 
     with needing("The dashboard", "web", "starlette", "uvicorn"):
@@ -56,8 +55,7 @@ async def acp(**chosen: Any) -> None:
     changes your files. Your next message answers its question, resumes a paused or interrupted run, or follows up on a
     finished one. Sessions can be reloaded after a crash or a restart.
 
-    Needs the extra `acp`: without it, this command says how to install it.
-    """
+    Needs the extra `acp`: without it, this command says how to install it."""
     from bough.installed import needing
 
     with needing("`bough acp`", "acp", "acp"):
@@ -81,8 +79,7 @@ def mcp(folder: Path, model: str | None, base_url: str | None) -> None:
     bough://runs/RUN/report are resources. Models, keys, sandbox, network and limits stay yours: they come from your
     settings. A run continues when the agent ends.
 
-    Needs the extra `mcp`: without it, this command says how to install it.
-    """
+    Needs the extra `mcp`: without it, this command says how to install it."""
     from bough.installed import needing
 
     with needing("`bough mcp`", "mcp", "mcp", "mcp_types"):
@@ -127,8 +124,7 @@ def worker(
 
     Ctrl-C or SIGTERM drains it: it takes no more tasks and exits when it has finished the current ones; a second signal
     stops it at once, and other workers take over its tasks, as after a crash. To upgrade, drain it and start the new
-    version.
-    """
+    version."""
     from bough.core.errors import StoreError
 
     cli.enable_gc()
@@ -210,8 +206,7 @@ def _say(as_json: bool, text: str) -> None:
 async def workers(folder: Path, as_json: bool) -> None:
     """List the workers of a shared journal and what they do.
 
-    For each: slots in use, tags, version, uptime, time since its last heartbeat, and the tasks it is running.
-    """
+    For each: slots in use, tags, version, uptime, time since its last heartbeat, and the tasks it is running."""
     from bough.interfaces.terminal.output import make_output
     from bough.services.worker_service import list_waiting, list_workers, require_shared_journal
     from bough.views.formatting import count_cells, format_duration, one_line, pad

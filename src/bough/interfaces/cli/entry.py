@@ -1,8 +1,7 @@
 """Runs a command line and returns its exit status.
 
 Every failure is reported as one sentence on standard error and by its exit status; a traceback is shown only on
-request. Only the named command is loaded, so `bough --help` starts at once.
-"""
+request. Only the named command is loaded, so `bough --help` starts at once."""
 
 import os
 import re

@@ -120,8 +120,7 @@ async def receipt(opened: "app.Session", name: str, output: str | None, sign: Pa
     The check and the examiner's cases run once more on the files without and with the change of RUN (default: the
     latest), and the outcomes are written down, with the trees, the command and the cases: `bough recheck F` repeats
     them in any clone that has these trees, without a model. Requirements, models and cost are claims: only a signature
-    protects them. The file is an in-toto statement and holds no secrets.
-    """
+    protects them. The file is an in-toto statement and holds no secrets."""
     if sign is not None and output is None:
         raise click.UsageError("--sign needs --output F: the signature is written to F.sig")
     await _write_receipt(opened, name, output, sign, quiet=False)
@@ -167,8 +166,7 @@ async def recheck(
     run first, then the whole check. The work is still proven there, or conflicts with a commit, or was broken by one,
     which is found by bisection. The result is recorded in the run.
 
-    Exit status: 0 the same or still proven, 3 something differs, 2 cannot run here.
-    """
+    Exit status: 0 the same or still proven, 3 something differs, 2 cannot run here."""
     from bough.interfaces.terminal.output import make_output
     from bough.operations.proof import recheck_file
     from bough.services.recheck import list_proven_runs

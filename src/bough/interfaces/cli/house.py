@@ -33,8 +33,7 @@ async def trust(
     folder, a journal or a database: they are kept in your own state folder, for this machine and this folder.
 
     SUBJECT is `settings`, a run, or a goal as LIST/NAME; without it, all of them. The exit status is 1 while something
-    waits for an answer.
-    """
+    waits for an answer."""
     from bough.app.journal import find_project_root
     from bough.core.errors import UsageError
     from bough.interfaces.terminal.output import is_interactive, make_output
@@ -95,8 +94,7 @@ def config(folder: Path, everything: bool, as_json: bool) -> None:
 
     Later sources override earlier ones: your own file (~/.config/bough/config.toml), the project's (bough.toml, or
     [tool.bough] in pyproject.toml), BOUGH_SECTION_KEY variables, and command-line options. The project's file may lower
-    limits; it needs your consent to raise them or to choose a model.
-    """
+    limits; it needs your consent to raise them or to choose a model."""
 
     from bough.services.permission_store import find_effective_settings
 
@@ -136,8 +134,7 @@ def config(folder: Path, everything: bool, as_json: bool) -> None:
 def completion(shell: str) -> None:
     """Print shell completion for bash, zsh or fish.
 
-    Commands, options, their values and the names of runs are completed.
-    """
+    Commands, options, their values and the names of runs are completed."""
     from click.shell_completion import get_completion_class
 
     from bough.interfaces.cli.entry import COMPLETE, bough

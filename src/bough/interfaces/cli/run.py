@@ -138,8 +138,7 @@ def command(
 
     Exit status: 0 completed and proven, 3 gave up, 4 budget spent, 5 finished but not proven (or nothing changed), 6
     stopped or paused, 7 model unavailable or quota exhausted, 8 waiting for `bough approve` or `bough answer`; 2 wrong
-    usage, 1 internal error.
-    """
+    usage, 1 internal error."""
     from bough.interfaces.terminal.output import is_interactive
 
     plan = _read_work(goal, file, check, workflow, folder, pairs, chosen)
@@ -279,8 +278,7 @@ async def resume(run: str | None, folder: Path, apply: bool, as_json: bool, **ch
     again. Models, limits and --network are those it started with unless given here; what it has spent is never reset. A
     run that is already running is refused, naming the process; for a finished run, the summary is shown. If you did not
     begin the run on this machine, you are asked about its agents, variables, network, set-up, models and rounds, or
-    allow them with the same options here; else it stays halted. Exit status: 8 then, else as for `bough run`.
-    """
+    allow them with the same options here; else it stays halted. Exit status: 8 then, else as for `bough run`."""
     from bough.interfaces.cli.execution import make_display
 
     display, choices = make_display(as_json), app.Choices(**chosen)

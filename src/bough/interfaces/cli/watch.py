@@ -26,8 +26,7 @@ async def runs(folder: Path, everything: bool, as_json: bool) -> None:
     """List the runs of this project.
 
     The newest is last. A run is `interrupted` when it is unfinished and no process is running it: `bough resume`
-    continues it.
-    """
+    continues it."""
     from bough.core.errors import NewerRun, NotFound
     from bough.interfaces.terminal.output import make_output
     from bough.interfaces.terminal.run_tree import render_runs
@@ -73,8 +72,7 @@ async def show(opened: "app.Journal", name: str, depth: int | None, flat: bool, 
 
     RUN is a run's name, its beginning, or `latest` (the default). For each task: its state, the rounds used and granted
     (including the tasks below it; `own` excludes them), the result of its check, and its cost; `total` includes the
-    tasks below it, even those that --depth hides.
-    """
+    tasks below it, even those that --depth hides."""
     from bough.views.task_rows import list_rows, run_to_dict, task_to_dict
 
     found = await opened.view(name)
@@ -107,8 +105,7 @@ async def status(run: str | None, task: str | None, folder: Path, as_json: bool)
 
     RUN is a run's name, its beginning, or `latest` (the default); TASK is a path as shown by `bough show` (default: the
     goal). A task path alone refers to the latest run. Shows its state and the reason, the verdict with its evidence,
-    the files changed so far, notes, and the tree below it.
-    """
+    the files changed so far, notes, and the tree below it."""
     from bough.core.ids import GOAL
     from bough.interfaces.terminal.output import make_output
     from bough.interfaces.terminal.status_page import print_status
@@ -165,8 +162,7 @@ async def report(opened: "app.Journal", name: str, full: bool, markdown: bool, a
     superseded                 a later message of yours asks for something else
     dropped                    an answer or a message of yours drops it
 
-    Exit status: 0 when nothing is refuted, else 3.
-    """
+    Exit status: 0 when nothing is refuted, else 3."""
     from bough.interfaces.terminal.evidence import render_closing, render_evidence
     from bough.interfaces.terminal.output import make_output
     from bough.interfaces.terminal.run_tree import render_heading
@@ -210,8 +206,7 @@ async def report(opened: "app.Journal", name: str, full: bool, markdown: bool, a
 async def stats(run: str | None, folder: Path, as_json: bool) -> int:
     """Show statistics: tasks, repairs, checks, time.
 
-    For all runs of the project, or for one. Warns when the numbers suggest a change.
-    """
+    For all runs of the project, or for one. Warns when the numbers suggest a change."""
     from bough.views.stats import KINDS, compute_stats
 
     async with app.open_journal(folder) as opened:
@@ -288,8 +283,7 @@ async def diff(opened: "app.Session", name: str, stat: bool) -> None:
     """Show what a run changed.
 
     Everything RUN (default: the latest) has changed so far, finished or not, compared with your files as they were when
-    it started. In a pipe or a file the output is a plain patch.
-    """
+    it started. In a pipe or a file the output is a plain patch."""
     from bough.interfaces.terminal.output import make_output
 
     diff = await opened.diff(name, stat)
@@ -314,8 +308,7 @@ async def export(run: str | None, folder: Path, as_html: bool, as_json: bool, ou
 
     The page is a snapshot of the dashboard: the tree, the timeline, every conversation, all changes, checks and
     evidence. It opens offline in any browser and loads nothing. Keys are redacted as in the journal; the output of
-    models, files and commands is included, so review it before you publish it.
-    """
+    models, files and commands is included, so review it before you publish it."""
     if as_html == as_json:
         raise click.UsageError("pass --html or --json")
     import msgspec

@@ -4,8 +4,7 @@ Without the token, only pages without data are served. A page from another origi
 browser that has the dashboard open. The pages load nothing external.
 
 The token is not a cookie, because cookies ignore ports: a browser would send it to every other server on this host. The
-page sends the token in a header, from its own storage, which belongs to this host and port alone.
-"""
+page sends the token in a header, from its own storage, which belongs to this host and port alone."""
 
 import hmac
 import ipaddress

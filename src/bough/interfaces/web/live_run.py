@@ -1,8 +1,7 @@
 """The current state of runs, kept up to date for the pages that show them.
 
 A run's journal is read once, in pieces, and from then on only for new events, by one reader per run, however many pages
-are open. The engine is not involved.
-"""
+are open. The engine is not involved."""
 
 import asyncio
 import time
