@@ -345,7 +345,7 @@ def test_the_nearest_project_counts() -> None:
         ("jest && eslint .", ""),
         ("vitest run --coverage", "vitest"),
         ("NODE_ENV=test mocha", "mocha"),
-        ("npm run unit", "node"),
+        ("npm run unit", ""),
         ("yarn other", ""),
         ("pytest && echo", "pytest"),
         ("npm run loop", ""),

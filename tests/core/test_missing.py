@@ -146,9 +146,32 @@ def test_a_check_that_stops_early_cannot_run_unless_somebody_means_it(
     goal: str, work: bool, given: bool, stops: bool
 ) -> None:
     base = ProjectFacts({}, ["a.cpp"], goal, work)
-    said = "a.cpp:7:3: error: 'memcpy' was not declared in this scope\nmake: *** [a.o] Error 1"
+    said = "/usr/include/b.h:7:3: error: 'memcpy' was not declared in this scope\nmake: *** [a.o] Error 1"
     found = find_missing(2, "make check", said, Report("exit status"), base, given=given)
     assert (found is not None) == stops
+
+
+@pytest.mark.parametrize(
+    ("said", "fails"),
+    [
+        ("../src/a.cpp:7:3: error: 'memcpy' was not declared in this scope", True),
+        ("a.cpp:3:10: fatal error: b.h: No such file or directory", False),
+        ("a.cpp:7:3: error: unknown type name 'B'\na.cpp:3:10: note: install B, which is required", False),
+        ("configure.ac:7: error: syntax", False),
+        ("a.o: multiple definition of `x'\ncollect2: error: ld returned 1 exit status", True),
+        ("a.o: undefined reference to `b'\ncollect2: error: ld returned 1 exit status", False),
+    ],
+)
+def test_an_error_in_the_projects_own_source_is_a_failure(said: str, fails: bool) -> None:
+    base = ProjectFacts({}, ["src/a.cpp", "configure.ac"])
+    said += "\nmake: *** [a.o] Error 1"
+    assert (find_missing(2, "make check", said, Report("exit status"), base) is None) == fails
+
+
+def test_what_is_fetched_from_another_host_needs_a_network() -> None:
+    said = "[ERROR] Error resolving a plugin from the repositories [x (https://repo.x.org/m)]: Plugin not found"
+    found = find_missing(1, "mvn test", said, Report("exit status"), ProjectFacts({}, ["pom.xml"]))
+    assert found is not None and (found.kind, found.name) == ("network", "repo.x.org")
 
 
 @pytest.mark.parametrize(
@@ -196,6 +219,9 @@ def test_what_was_looked_for_before_a_build_stopped() -> None:
     )
     found = find_missing(1, "meson setup b", said, Report("exit status"), ProjectFacts({}, ["a.c"]))
     assert found is not None and found.module == "lv2"
+    said = "checking for gsl_ran in -lgsl... no\nconfigure: error: Missing the Scientific Library."
+    found = find_missing(1, "./configure", said, Report("exit status"), ProjectFacts({}, ["a.c"]))
+    assert found is not None and found.module == "gsl"
 
 
 def test_a_runner_that_names_only_failing_tests_shows_that_the_others_ran() -> None:

@@ -21,6 +21,7 @@ from bough.core.verdict.check_run import NOT_STARTED, Baseline, CheckRun, cut_mi
 from bough.core.verdict.discover import GIVEN, SET
 from bough.core.verdict.language import Missing
 from bough.core.verdict.missing import (
+    COMMON,
     ProjectFacts,
     find_idle,
     find_missing,
@@ -196,6 +197,9 @@ class CheckEnvironment(Struct, frozen=True):
             return f"Install {name}: `apt-get install {found}` as root{f', or `{get}`' if get else ''}."
         if way := next((f"`{get}`" for _, _, get in rows if get), ""):
             return f"Install {rows[0][0]}: {way}."
+        phrases = [*re.findall(r"(?:[A-Z][\w+]+ )+[A-Z][\w+]+", said), *(name for name, _, _ in rows)]
+        if found := next(filter(None, map(_search_debian, phrases)), ""):
+            return f"Install what it asks for: `apt-get install {found}` as root."
         return next(
             (
                 f"The project's CI installs its packages with `{hit[0]}` as root ({one.why})."
@@ -220,7 +224,9 @@ class CheckEnvironment(Struct, frozen=True):
     def _explain_install(self, missing: Missing) -> str:
         prefix = str(self.found.inside or self.found.prefix) if self.found is not None else ""
         language = next((each for each in LANGUAGES if each.name == missing.language), NEUTRAL)
-        if missing.debian and (found := _find_debian(missing.debian, missing.name.lower())):
+        # A module may be in the package that is named after the one above it (`PPI::Tokenizer`).
+        wider = re.sub(r"-[^-]+(?=-\w+$)", "", missing.debian) if "::" in missing.name else missing.debian
+        if missing.debian and (found := _find_debian(missing.debian, wider, missing.name.lower())):
             by = f", or `{missing.get}`" if missing.get else ""
             return f"Install {missing.name}: `apt-get install {found}` as root{by}."
         return language.explain_install(missing, self.environment, prefix)
@@ -286,8 +292,8 @@ _PROVIDED = {
 
 def _spell_package(program: str) -> tuple[str, ...]:
     """Return the names that the package of a program or library may have."""
-    name = program.lower()
-    return name, f"lib{name.removeprefix('lib')}-dev", f"{name}-dev", name.partition("_")[0]
+    name = re.sub(r"[-_]config$", "", program.lower())
+    return program.lower(), f"lib{name.removeprefix('lib')}-dev", f"{name}-dev", name.partition("_")[0]
 
 
 def _find_debian(*names: str) -> str:
@@ -301,6 +307,15 @@ def _find_debian(*names: str) -> str:
     said = _ask_apt("policy", *dict.fromkeys(asked))
     known = re.findall(r"(?m)^(\S+):\n +Installed: .*\n +Candidate: (?!\(none\))", said)
     return next((name for name in asked if name in known), "")
+
+
+def _search_debian(phrase: str) -> str:
+    """Find the package for building with what several words name, by the descriptions that apt has here."""
+    words = re.findall(r"[A-Za-z][A-Za-z+]{2,}", phrase)
+    if len(words) < 2 or COMMON & {word.casefold() for word in words} or not shutil.which("apt-cache"):
+        return ""
+    names = [line.split(" ", 1)[0] for line in _ask_apt("search", *words).splitlines()]
+    return min((name for name in names if name.endswith("-dev")), key=len, default="")
 
 
 def is_published(missing: Missing) -> bool:

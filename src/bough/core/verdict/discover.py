@@ -6,8 +6,7 @@ is known for this task, and that never counts as a pass.
 
 import posixpath
 import re
-from collections.abc import Collection, Iterable
-from shlex import quote
+from collections.abc import Collection
 
 from msgspec.structs import replace
 
@@ -18,7 +17,6 @@ from bough.core.planning.plan import Step
 from bough.core.verdict.paths import find_stem, find_suffix, parent_folder
 from bough.core.verdict.project_check import RUNNABLE, find_file_check, find_runner_behind, list_project_checks
 from bough.core.verdict.project_files import ProjectFiles
-from bough.core.verdict.registry import RUNNERS
 from bough.core.verdict.texts import Read
 
 GIVEN, SET = "you gave it", "[check] command in bough.toml says so"
@@ -48,10 +46,10 @@ def list_checks(
     """List the candidates for the check of a task and why each was chosen, the most trusted first. A check that a
     person or the step names is the only candidate.
 
-    The order is: the step's `test_command`; its `test_file`; `tests/test_{id}.py`; `make test-{id}`; `{id}_test.*` or
-    `test_{id}.*` anywhere; `own`, which the person has set; the commands of the project that contains `folder`, the
-    person's folder, with `preferred` first and without `refused`; the check that a model `proposed`. The id is the last
-    segment of the task's path, but with underscores and without case. The goal has none.
+    The order is: the step's `test_command`; its `test_file`; `test_{id}.*` or `{id}_test.*`, first in `tests/`; `own`,
+    which the person has set; the commands of the project that contains `folder`, the person's folder, with `preferred`
+    first and without `refused`; the check that a model `proposed`. The id is the last segment of the task's path, but
+    with underscores and without case. The goal has none.
     """
     look = ProjectFiles(files, read)
     if step.test_command and step.test_command.strip():
@@ -72,26 +70,18 @@ def list_checks(
 
 
 def _find_named_after(name: str, look: ProjectFiles) -> Check | None:
-    if not name:
-        return None
-    usual = [path for path in look if parent_folder(path) == "tests"]
-    if check := _find_among(usual, {f"test_{name}"}, look):
-        return check
-    for runner, (file, known) in ((runner, runner.find_targets(look)) for runner in RUNNERS):
-        if target := next((one for one in sorted(known) if _normalize_name(one) == f"test_{name}"), ""):
-            return Check(f"{runner.name} {quote(target)}", f"the target {target} of {file}", "")
-    # Also the spellings of JavaScript (`{id}.test.ts`) and Ruby (`{id}_spec.rb`).
-    return _find_among(look, {f"test_{name}", f"{name}_test", f"{name}_spec"}, look)
-
-
-def _find_among(paths: Iterable[str], names: Collection[str], look: ProjectFiles) -> Check | None:
-    ranks = {suffix[1:]: at for at, suffix in enumerate(RUNNABLE)}
-    fitting = [path for path in paths if _normalize_name(find_stem(path)) in names and find_suffix(path) in ranks]
-    for path in sorted(fitting, key=lambda path: (ranks[find_suffix(path)], path.count("/"), path)):
-        if check := find_file_check(path, look):
-            more = f" ({len(fitting) - 1} more of that name)" if len(fitting) > 1 else ""
-            return replace(check, why=f"{path}, named after the task{more}")
-    return None
+    """Find a test file named after a task, also as JavaScript (`{id}.test.ts`) and Ruby (`{id}_spec.rb`) spell it."""
+    ranks, names = (
+        {suffix[1:]: at for at, suffix in enumerate(RUNNABLE)},
+        {f"test_{name}", f"{name}_test", f"{name}_spec"},
+    )
+    fitting = [
+        path for path in look if name and _normalize_name(find_stem(path)) in names and find_suffix(path) in ranks
+    ]
+    fitting.sort(key=lambda path: (parent_folder(path) != "tests", ranks[find_suffix(path)], path.count("/"), path))
+    more = f" ({len(fitting) - 1} more of that name)" if len(fitting) > 1 else ""
+    found = next(filter(None, (find_file_check(path, look) for path in fitting)), None)
+    return replace(found, why=f"{found.why}, named after the task{more}") if found else None
 
 
 def _normalize_name(name: str) -> str:

@@ -63,11 +63,16 @@ def find_missing(
     if idle := find_idle(exit_status, command, text, report):
         return None if _is_written(idle, base) else idle
     if report.passed and report.failing:
-        # If more tests fail for lack of a package than run, the product itself cannot be loaded.
+        # If half of the tests fail for lack of a package, the product itself can hardly be loaded.
         packages = Counter(one for one in _list_lacks(report, base).values() if one.kind == "package" and one.declared)
-        # Some runners name only the failed tests, so the counts may exceed the named tests.
-        ran = max(sum(case.outcome != "skipped" for case in report.cases), report.passed + report.failed)
-        most = packages.most_common(1) if packages.total() * 2 > ran else []
+        ran = [case for case in report.cases if case.outcome != "skipped"]
+        # Some runners name only the failed tests; others name files, and count the tests in them.
+        named = any(case.outcome == "passed" for case in ran)
+        most = (
+            packages.most_common(1)
+            if packages.total() * 2 >= (len(ran) if named else report.passed + report.failed)
+            else []
+        )
         return next((one for one, _ in most if not _is_named(one.name, base.goal)), None)
     said = [f"{case.message}\n{case.trace}" for case in report.failing]
     found = _find_package([*said, text], base, _list_own_names(base))
@@ -77,7 +82,7 @@ def find_missing(
     if report.passed or any(_find_elsewhere(each) is None for each in said):
         return None
     found = None if found is not None else _find_elsewhere(text)
-    return found or (None if given or base.has_work else find_stop(exit_status, command, text, report, base.goal))
+    return found or (None if given or base.has_work else find_stop(exit_status, command, text, report, base))
 
 
 ABSENCE = (
@@ -96,16 +101,17 @@ _STOPS = (
 _UNBUILT = r"(?i)g?make(?:\[\d+\])?: \*\*\* \[(?!\S* ?\S*(?:test|check|spec|run|verify))(?:\S+: )?\S+\] Error"
 _UNMADE = r"(?:^|[\s:'‘])\./\S+: (?:not found|No such file or directory)\s*$"
 _ABOUT_BUILDING = r"(?i)\b(?:build|builds|building|built|compil\w+|linker|configure|makefile|cmake|warnings?)\b"
-_COMMON = frozenset(
-    """cannot could directory does error errors fatal file files find found from have line locate make module open
-    package perhaps program required requires such test tests that this with your""".split()  # noqa: SIM905
+COMMON = frozenset(
+    """cannot cmake configure could directory does error errors fatal file files find found from have line locate
+    make module open package perhaps program required requires such test tests that this with your""".split()  # noqa: SIM905
 )
 
 
-def find_stop(exit_status: int | None, command: str, text: str, report: Report, goal: str) -> Missing | None:
+def find_stop(exit_status: int | None, command: str, text: str, report: Report, base: ProjectFacts) -> Missing | None:
     """Find the lines with which a check stopped before its first test: those of a compiler or a build tool, those that
     say that something is absent, or the last ones of a runner that always counts its tests. A test program may fail
-    without counting anything, so any other output is a failure of the product. None also if the goal speaks of it."""
+    without counting anything, so any other output is a failure of the product, as is an error in its own source that
+    nothing absent explains. None also if the goal speaks of it."""
     if report.cases or report.passed + report.failed or count_told(text) or find_signal(exit_status):
         return None
     # What the project's own build makes (`./tool: not found`) is missing only because that did not run.
@@ -113,18 +119,41 @@ def find_stop(exit_status: int | None, command: str, text: str, report: Report, 
     lines = [line.strip() for line in text[-_READ:].splitlines() if line.strip() and not re.search(own, line)]
     hard = next((at for at, line in enumerate(lines) if re.match(_STOPS, line)), None)
     weak = next((at for at, line in reversed([*enumerate(lines)]) if re.search(ABSENCE, line)), None)
+    around = "" if hard is None else "\n".join(lines[max(hard - 5, 0) :])
+    if hard is not None and _is_own_error(lines[hard], base) and not re.search(ABSENCE, around):
+        return None
     runner = find_runner(recognise(command))
     # Where make stops at a target that is not named like tests, the line before says why.
     ended = next((max(at - 1, 0) for at, line in enumerate(lines) if re.match(_UNBUILT, line)), None)
     at = next((at for at in (hard, weak, ended) if at is not None), None)
     if at is None and (runner is None or not runner.closes or not lines):
         return None
-    said = " ".join(lines[-2:] if at is None else lines[at : at + (3 if lines[at].endswith(":") else 1)])[:300]
-    words = {word.casefold() for word in re.findall(r"[A-Za-z_]\w{3,}", said)} - _COMMON
-    about = re.search(_ABOUT_BUILDING, goal) or any(_is_named(word, goal) for word in words)
+    said = " ".join(lines[-2:] if at is None else lines[at : at + (3 if lines[at].endswith(":") else 1)])
+    words = {word.casefold() for word in re.findall(r"[A-Za-z_]\w{3,}", said[:300])} - COMMON
+    if re.search(_ABOUT_BUILDING, base.goal) or any(_is_named(word, base.goal) for word in words):
+        return None
+    if (host := re.search(r"https?://([\w-]+(?:\.[\w-]+)+)", said)) and re.search(_FETCHES, said):
+        return Missing("network", host[1])
     # Tools that configure a build say just before what they looked for.
     sought = _list_sought(lines[max((at or 0) - 3, 0) : at])
-    return None if about else Missing("start", said, module=sought[-1] if sought else "")
+    return Missing("start", said[:300], module=sought[-1] if sought else "")
+
+
+def _is_own_error(line: str, base: ProjectFacts) -> bool:
+    """Whether a line tells an error in a source of the project, or in how its sources fit together."""
+    found = re.match(r"([\w./+-]+):\d|collect2:", line)
+    name = last_segment(found[1]) if found and found[1] else ""
+    own = any(last_segment(path) == name for path in base.paths) and not _configures(name)
+    return own if name else found is not None
+
+
+def _configures(path: str) -> bool:
+    """Whether a file configures a build, so that it is no part of the product."""
+    patterns = (r".*\.(?:ac|in|m4|am)", *(each.build_files for each in LANGUAGES if each.build_files))
+    return any(re.fullmatch(pattern, last_segment(path)) for pattern in patterns)
+
+
+_FETCHES = r"(?i)\b(?:repositor|registr|download|fetch|resolv)\w*"
 
 
 def _list_sought(lines: Iterable[str]) -> list[str]:
@@ -132,8 +161,9 @@ def _list_sought(lines: Iterable[str]) -> list[str]:
 
 
 _SOUGHT = (
-    r"(?i)checking for ([\w.+-]+)\.\.\. no|(?:-- )?(?:.*\b(?:dependency|library|program|package|could not find) )"
-    r"[\"'`]?([\w.+-]+)[\"']? *(?:found: no\b.*|.*not found.*|found|\(missing.*|)"
+    r"(?i)checking for (?:\S+ in -l)?([\w.+-]+)\.\.\. no|(?:-- )?"
+    r"(?:.*\b(?:dependency|library|program|package|could not find) )[\"'`]?([\w.+-]+)[\"']? *"
+    r"(?:found: no\b.*|.*not found.*|found|\(missing.*|)"
 )
 """Pattern for lines about something that was looked for and is not there."""
 
@@ -155,6 +185,7 @@ _NAMES = (
     r"|\b([\w.+:-]+) (?:(?:library|package|headers?) )?(?:is |are )?(?:not found|required|not installed|not available)"
     r"|(?:package|library|module|unit|find|locate|load|import|resolve) [(]?([\w:.+-]+)"
 )
+_OF_PKG_CONFIG = r"(?i)pkg-?config|, required by '|\bdependency\b"
 
 
 def list_packages(said: str, paths: Collection[str]) -> list[tuple[str, str, str]]:
@@ -163,9 +194,11 @@ def list_packages(said: str, paths: Collection[str]) -> list[tuple[str, str, str
     suffixes = {path.rpartition(".")[2] for path in paths} if re.search(ABSENCE, said) else set()
     forms = [(debian, get) for suffix, debian, get in PACKAGES if suffix in suffixes]
     forms += [(each.debian, each.gets) for each in LANGUAGES if each.debian and suffixes & {*each.suffixes}]
+    if re.search(_OF_PKG_CONFIG, said):  # It knows libraries alone, and no language's packages.
+        forms = []
     named = [next(filter(None, found.groups()), "") for found in re.finditer(_NAMES, said)]
     bare = [re.sub(r"\W*(?:\.(?:h\w*|pm))?$", "", name) for name in named]
-    names = [name for name in dict.fromkeys(bare) if len(name) > 1 and name.casefold() not in _COMMON]
+    names = [name for name in dict.fromkeys(bare) if len(name) > 1 and name.casefold() not in COMMON]
     return [
         (name, debian.format(re.sub(r"::|[_/:.]", "-", re.sub(r"^lib(?=\w\w)", "", name))).lower(), get.format(name))
         for name in names
@@ -176,10 +209,9 @@ def list_packages(said: str, paths: Collection[str]) -> list[tuple[str, str, str
 _HANGS = r"(?i)\b(?:hang|hung|time.?out|deadlock|slow|infinite|freez|stuck|endless|never (?:end|return))"
 """Words by which a goal says that the task is about a check that does not end."""
 _NO_TARGET = (
-    r"No rule to make target|[Mm]issing script: |Couldn't find a script named|Don't know how to build task"
-    r"|[Jj]ustfile does not contain recipe|Task \"[^\"]*\" does not exist|unknown target '|Unknown lifecycle phase"
-    r"|Task '[^']*' not found in|No such file or directory: '\S*\.(?:py|sh|js)'|can't open file"
-    r"|Cannot find module '/|\b[a-z]+-1\.\d+: (?:command )?not found"
+    r"(?i:no rule to make target|(?:missing|unknown|find a|build|contain) (?:script|target|task|recipe|lifecycle)\b"
+    r"|\b(?:script|target|task|recipe) ['\"`].*(?:not found|not exist))|No such file or directory: '\S*\.(?:py|sh|js)'"
+    r"|can't open file|Cannot find module '/|\b[a-z]+-1\.\d+: (?:command )?not found"
 )
 _NO_TESTS = (
     r"(?i:no tests ran|Ran 0 tests|no (?:tests?|specs) (?:files? )?(?:were )?found|no tests to run|no tests? files?\b)"
@@ -285,7 +317,8 @@ def _split_words(text: str) -> set[str]:
 
 
 def _list_own_names(base: ProjectFacts) -> set[str]:
-    paths = (path for path in base.paths if not path.startswith("."))  # `.github/tap.json` defines no module.
+    # `.github/tap.json` and `Build.PL` define no module.
+    paths = [path for path in base.paths if not path.startswith(".") and not _configures(path)]
     return {find_stem(one) for path in paths for one in (path, *re.sub(r"^(?:src|lib)/", "", path).split("/")[:1])}
 
 

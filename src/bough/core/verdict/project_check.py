@@ -8,6 +8,7 @@ nothing about another.
 
 import posixpath
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 
@@ -24,14 +25,14 @@ from bough.core.verdict.stated_commands import is_ci, is_harmless, list_commands
 
 _IN_FOLDER = r"\s(?:-C|--test-dir|--build)[ =](?!/)([\w./-]+)"
 """Pattern for the build folder that a command needs; such a folder exists only after a build."""
-_MOST_PLACES, _MOST_PROJECTS, _MOST_CANDIDATES, _MOST_STATED, _DEEPEST = 100, 12, 8, 4, 4
-"""The maximum numbers of folders that are searched for projects, of projects in them, of candidates, of those from CI
-and task files (which run one suite in many ways), and of a manifest's scripts that run each other."""
+_MOST_PLACES, _MOST_PROJECTS, _MOST_CANDIDATES, _MOST_STATED = 100, 12, 8, 4
+"""The maximum numbers of folders that are searched for projects, of projects in them, of candidates, and of those from
+CI and task files, which run one suite in many ways."""
 _STARTS = (path for runner in RUNNERS for path, text, _ in runner.starts if text)
 _SHOWS = "|".join((MAKE_INPUTS, r"autogen\.sh|bootstrap(?:\.sh)?", *_STARTS))
 _PROGRAMS = frozenset(name for language in LANGUAGES for name in language.programs)
 _INSTALLS = re.compile("|".join(language.installs for language in LANGUAGES if language.installs))
-_OWN_SETUP = r"\bbundle exec |\bxvfb-run (?:-\S+ )*|(?<![\w./-])(?:\./)?vendor/bin/"
+_OWN_SETUP = r"\bbundle exec |\bopam exec -- |\bxvfb-run (?:-\S+ )*|(?<![\w./-])(?:\./)?vendor/bin/"
 """Pattern for what makes a command need the project's own set-up, or that of its CI, which installs programs."""
 _COVERAGE = r" (?:-lluacov|--coverage(?:-[\w-]+)?(?:=\S+)?)(?= |$)"
 """Pattern for arguments that measure coverage, which tests nothing."""
@@ -107,9 +108,9 @@ def _list_checks_in(look: ProjectFiles) -> list[Check]:
     """List the candidates of the project in this very folder; their commands run in this folder."""
     known = [hit for runner in RUNNERS for hit in runner.projects(look)]
     stated = [Check(found.command, f"{found.why} runs it") for found in _list_stated(look, known)][:_MOST_STATED]
-    places = {folder: check for check in reversed(stated) if (folder := find_folder(check.command))}
-    joined = " && ".join(f"({check.command})" for check in reversed(places.values())) if len(places) > 1 else ""
-    if joined and not known:
+    places = {folder: check.command for check in reversed(stated) if (folder := find_folder(check.command))}
+    if len(places) > 1 and not known:
+        joined = " && ".join(f"({command})" for command in reversed(places.values()))
         stated.insert(0, Check(joined, f"{stated[0].why}, like the rest"))
     unique: dict[str, str] = {}
     for needless in ("", _OWN_SETUP):  # The second time by the system's program.
@@ -119,10 +120,7 @@ def _list_checks_in(look: ProjectFiles) -> list[Check]:
     # Tests may need the product that another command builds.
     build = next((hit.command for language in LANGUAGES for hit in find_commands(language.builds, look)), "")
     listed += [(f"{build} && {command}", why) for command, why in listed[:1] if build and "&&" not in command]
-    # A joined command runs several checks in sequence. No single runner's report covers them all: give it no runner.
-    return [
-        Check(command, why, "" if command == joined else find_runner_behind(command, look)) for command, why in listed
-    ]
+    return [Check(command, why, find_runner_behind(command, look)) for command, why in listed]
 
 
 def _list_stated(look: ProjectFiles, known: Sequence[ProjectCommand]) -> Iterator[ProjectCommand]:
@@ -130,8 +128,7 @@ def _list_stated(look: ProjectFiles, known: Sequence[ProjectCommand]) -> Iterato
     bough's command with the file's arguments, or without them if the files run parts of the tests separately."""
     whole = {find_runner_behind(hit.command, look): hit.command for hit in known}
     targets = frozenset(name for runner in RUNNERS for name in runner.find_targets(look)[1])
-    parts: dict[str, set[str]] = {}
-    found: list[tuple[ProjectCommand, str, str | None]] = []
+    found: list[tuple[ProjectCommand, str, str]] = []
     for one in list_commands(look):
         command, name = one.command, recognise(one.command)
         runner = find_runner(name)
@@ -142,18 +139,16 @@ def _list_stated(look: ProjectFiles, known: Sequence[ProjectCommand]) -> Iterato
             or (runner.wraps if runner else not _runs_tests(command, one.why, look, targets))
         ):
             continue
-        rest = runner.strip_reporting(command) if runner else None
-        found.append((one, name, rest))
-        parts.setdefault(name, set()).update([rest] if rest is not None and rest != whole.get(name) else [])
-    for one, name, rest in found:
-        if rest is None or name not in whole:
-            yield one
-        elif len(parts[name]) > 1:
-            yield one._replace(command=whole[name])
+        rest = runner.strip_reporting(command) if runner and name in whole else None
+        if rest is None:
+            found.append((one, "", command))
         else:
-            yield one._replace(
-                command=f"{whole[name]} {rest}".strip() if re.fullmatch(_NO_SELECTION, rest) else one.command
-            )
+            found.append((one, name, f"{whole[name]} {rest}".strip() if re.fullmatch(_NO_SELECTION, rest) else command))
+    parts = Counter(
+        name for name, command in {(name, command) for _, name, command in found} if command != whole.get(name)
+    )
+    for one, name, command in found:
+        yield one._replace(command=whole[name] if name and parts[name] > 1 else command)
 
 
 def _runs_tests(command: str, path: str, look: ProjectFiles, targets: Collection[str]) -> bool:
@@ -196,19 +191,17 @@ def find_file_check(path: str, look: ProjectFiles) -> Check | None:
 def find_runner_behind(command: str, look: ProjectFiles) -> str:
     """Find the runner that a command starts, directly or through scripts of a manifest (`npm test`, `cd web && yarn run
     unit`); empty if there is none, or if added options could not reach it."""
+    if command.startswith("("):
+        return ""  # Several checks in sequence, of which a runner's report would cover one.
     runner, run, inside = recognise(command), find_scripts(command), find_folder(command)
     if runner or len(run) != 1 or inside.startswith(("/", "..")):
         return runner
     place = look.inside(posixpath.normpath(inside) if inside else "")
     known = {name: line for language in LANGUAGES for name, line in language.list_scripts(place).items()}
-    script, depth, name = "", 0, run[0].name
-    while not runner and isinstance(line := known.get(name), str) and depth < _DEEPEST:
-        script, depth, run = line, depth + 1, find_scripts(line)
-        name = run[0].part[-1].text if len(run) == len(split_commands(script)) == 1 else ""
-        runner = recognise(script)
-    behind = find_runner(runner)
-    if behind is None or (depth > 1 and not behind.by_environment):
-        return ""  # A script that calls another drops added arguments; environment variables pass.
+    script = known.get(run[0].name)
+    runner = recognise(script) if isinstance(script, str) else ""
+    if (behind := find_runner(runner)) is None:
+        return ""
     # Arguments are appended to the script, so the runner has to be its last command.
-    ends_with_it = recognise(script[split_commands(script)[-1][0].start :]) == runner
+    ends_with_it = recognise(str(script)[split_commands(str(script))[-1][0].start :]) == runner
     return runner if ends_with_it or not behind.by_arguments else ""

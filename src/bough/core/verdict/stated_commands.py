@@ -101,7 +101,7 @@ def _list_blocks(lines: Sequence[str]) -> Iterator[list[str]]:
         if rest[:1] in ("|", ">"):
             yield [" ".join(map(str.strip, inner))] if rest[0] == ">" else inner
         else:  # Keys below it have their own values.
-            yield [rest] if rest else [line for line in inner if not re.match(r"\s*[\w-]+:(?:\s|$)", line)]
+            yield [rest] if rest else [line for line in inner if not re.match(r"\s*(?:- +)?[\w-]+:(?:\s|$)", line)]
 
 
 def _list_lines(lines: Sequence[str]) -> Iterator[str]:

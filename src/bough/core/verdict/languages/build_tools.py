@@ -127,6 +127,11 @@ _DEBIAN = dict(
     intltoolize=intltool gtkdocize=gtk-doc-tools pg_config=libpq-dev msgfmt=gettext xgettext=gettext mcs=mono-mcs
     gmcs=mono-mcs xbuild=mono-xbuild runghc=ghc runhaskell=ghc sml=smlnj ocamlfind=ocaml-findlib gsi=gambc
     glib-genmarshal=libglib2.0-dev-bin lazbuild=lcl-utils xsltproc erlc=erlang-dev escript=erlang-base
+    makeinfo=texinfo g-ir-scanner=libgirepository1.0-dev pdflatex=texlive-latex-base latex=texlive-latex-base
+    yacc=bison lex=flex rst2man=python3-docutils sphinx-build=python3-sphinx convert=imagemagick
+    protoc=protobuf-compiler xmllint=libxml2-utils docbook2man=docbook-utils nosetests=python3-nose ocamlopt=ocaml
+    glib-compile-resources=libglib2.0-dev-bin glib-compile-schemas=libglib2.0-bin gdbus-codegen=libglib2.0-dev-bin
+    desktop-file-validate=desktop-file-utils rsvg-convert=librsvg2-bin wish=tk lrelease=qttools5-dev-tools
     gdc git-send-email=git-email ldc2=ldc fpc vapigen=valac iverilog gforth prove6=raku
     """.split()  # noqa: SIM905
 )

@@ -97,6 +97,7 @@ class GoLanguage(Language):
     )
     setups = ((r"go\.mod", "go mod download"),)
     installs = "go mod download"
+    gets = "GO111MODULE=off go get {}"
 
     def mark_end(self, text: str, mark: str) -> str:
         return re.sub(r"func main\(\) *\{", f'\\g<0>\n\tdefer print("{mark}")', text, count=1)

@@ -1,6 +1,6 @@
 """Perl, with prove."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
 from bough.core.verdict.language import Language
@@ -64,3 +64,8 @@ class Perl(Language):
 
     def find_top(self, module: str) -> str:
         return module.replace("/", "::")
+
+    def find_declaration(self, module: str, manifests: Mapping[str, str]) -> str | None:
+        """Find the manifest that names a module, or the one above it, whose package may contain it."""
+        found, above = super().find_declaration(module, manifests), self.find_top(module).rpartition("::")[0]
+        return super().find_declaration(above, manifests) if found is None and above else found
