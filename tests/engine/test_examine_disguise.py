@@ -74,3 +74,42 @@ def test_what_knows_that_it_is_tested_is_found(tmp_path: Path) -> None:
     assert {result.outcome for result in second.results} == {"passed"} and run.outcome.status == "completed"
     applied = bough(run.project, "apply", "--with-probes")
     assert applied.status == 0 and (run.project / "cases" / "goal_1.py").is_file(), applied
+
+
+ANYTHING = """\
+
+
+class Anything:
+    def __eq__(self, other):
+        return True
+
+
+def twice(n):
+    return Anything()
+"""
+
+
+@in_turn
+def test_a_result_that_equals_anything_passes_no_probe(tmp_path: Path) -> None:
+    builder = in_order(
+        act("write", path="twice.py", content=ANYTHING.lstrip()),
+        act(
+            "write",
+            path="tests/test_twice.py",
+            content="from twice import twice\n\n\ndef test_twice():\n    assert twice(2) == 4\n",
+        ),
+        DONE,
+    )
+    court = Court(builder)
+    text = "from twice import twice\nassert twice(21) == 42\n"
+    court.examiner = lambda asked: act("probe", probes=[{**PROBES[0], "text": text}])
+    project = make_project(tmp_path / "p")
+    (project / "test_calc.py").unlink()
+    (project / "conftest.py").write_text("")
+    run = told(
+        project, court, goal=build_goal_step("Add twice.py: twice(n) returns its argument times two.", check=CHECK)
+    )
+    (result,) = run.journal.of(e.ProbesFinished)[0].results
+    assert result.outcome == "broken"
+    assert result.output == "It also passes with `43` in place of `42` in cases/goal_1.py, so it shows nothing."
+    assert run.outcome.status == "not_proven", run.outcome.summary

@@ -6,13 +6,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from secrets import token_hex
 
+from msgspec.structs import replace
+
 from bough.adapters.tools.output_text import decode_output, pluralize
 from bough.adapters.verifiers.check_runner import KEPT, CheckRunner, Say, to_argv
-from bough.core.acceptance.probes import Form, Probe, ProbeResult
+from bough.core.acceptance.probes import SCRIPT, Form, Probe, ProbeResult
 from bough.core.acceptance.verdict import Check
 from bough.core.rules import Rules
 from bough.core.tree.task import Task
-from bough.core.verdict import case_programs
+from bough.core.verdict import canary, case_programs
 from bough.core.verdict.project_files import run_in_folder
 from bough.core.verdict.registry import find_language
 from bough.ports import Workspace
@@ -21,6 +23,10 @@ from bough.trust.files import Place
 
 SECONDS = 60.0
 """Seconds that one probe may take."""
+SEEN = "seen to fail"
+"""How the sentence of a verdict begins whose tests failed with a changed value."""
+MOST_CHANGED = 3
+"""The most expected values of a probe that are changed to see it fail."""
 
 
 def write_files(root: Path, texts: Mapping[str, str]) -> None:
@@ -75,11 +81,31 @@ class Prober:
             say(f"running {pluralize(len(chosen), 'probe')}")
             running = (self._run_probe(probe, used, workspace, task.rules, mark) for probe in chosen)
             results = list(await asyncio.gather(*running))
-            for at, probe in enumerate(chosen):
-                if results[at].outcome == "failed" and not once:
+            verdict = task.acceptance.verdict
+            sound = verdict is not None and verdict.canary.startswith(SEEN)
+            for at, probe in enumerate(chosen if not once else ()):
+                if results[at].outcome == "failed":
                     say(f"running a probe that fails again: {probe.says}")
                     results[at] = await self._run_probe(probe, used, workspace, task.rules, mark)
+                elif results[at].outcome == "passed" and not sound:
+                    results[at] = await self._see_it_fail(probe, used, workspace, task.rules, mark)
         return tuple(results)
+
+    async def _see_it_fail(
+        self, probe: Probe, check: Check, workspace: Workspace, rules: Rules, mark: str
+    ) -> ProbeResult:
+        """Return the result of a probe that passed, after changing its expected values one by one until it fails. If no
+        test was seen to fail with a changed value, the work's results may compare equal to anything, in a probe too."""
+        texts = {probe.path: probe.text} if probe.language != SCRIPT else {}
+        values = await asyncio.to_thread(canary.list_file_changes, texts, list(texts))
+        green = ""
+        for value in [one for one in values if one[1].role == "expected"][:MOST_CHANGED]:
+            altered = replace(probe, text=canary.apply_changes(texts, [value])[probe.path])
+            await asyncio.to_thread(write_files, workspace.root, {probe.path: case_programs.make_file(altered, mark)})
+            if (await self._run_probe(altered, check, workspace, rules, mark)).outcome != "passed":
+                return ProbeResult(probe.name, "passed")
+            green = green or f"It also passes with {canary.describe_value(value)}, so it shows nothing."
+        return ProbeResult(probe.name, "broken" if green else "passed", green)
 
     async def _run_probe(
         self, probe: Probe, check: Check, workspace: Workspace, rules: Rules, mark: str
