@@ -11,7 +11,7 @@ from fallible.catalogue import BY_KEY, BY_NAME, Item
 from fallible.goals import path_of
 
 LINE = re.compile(r"^- `(\w+\.\w+)\(", re.MULTILINE)
-CRITERIA = re.compile(r"^#+ (What must be true at the end|Its criteria, by number)", re.MULTILINE)
+CRITERIA = re.compile(r"^#+ (What must be true at the end|(?:Its|The task's) criteria, by number)", re.MULTILINE)
 BROKEN = re.compile(r"^(?:FAIL|ERROR): test_(\w+)", re.MULTILINE)
 DEFINED = re.compile(r"^def (\w+)\(.*?\n(.*?)(?=^def |\Z)", re.MULTILINE | re.DOTALL)
 NUMBERED = re.compile(r"^ *\d+\t", re.MULTILINE)

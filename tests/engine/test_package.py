@@ -79,7 +79,9 @@ def step(name: str, *modules: str) -> dict[str, Any]:
 
 def careful(asked: Request) -> Answer:
     """Writes what its own step asks for, and nothing else."""
-    mine = [name for name in MODULES if f"kit/{name}.py with" in asked.brief.partition("## What it is part of")[0]]
+    mine = [
+        name for name in MODULES if f"kit/{name}.py with" in asked.brief.partition("## What the task is part of")[0]
+    ]
     answers = [answer for name in mine for answer in writes(name)]
     return answers[len(asked.results)] if len(asked.results) < len(answers) else DONE
 

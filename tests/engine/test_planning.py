@@ -231,7 +231,7 @@ def test_a_phase_is_planned_when_it_starts(tmp_path: Path) -> None:
     assert order.index(("extras", e.Planned)) > order.index(("basics/squares", e.TaskCreated))
     planned = [p.messages[0] for p in office.prompts if [t.name for t in p.tools] == ["plan"]]
     assert isinstance(planned[1], UserMessage) and isinstance(planned[2], UserMessage)
-    assert "What comes after it" in planned[1].text and "- extras: " in planned[1].text
+    assert "What comes after this phase" in planned[1].text and "- extras: " in planned[1].text
     assert "- basics: " not in planned[1].text, "it does not come after itself"
     assert "basics" in planned[2].text and "done" in planned[2].text, "what was done before it"
 

@@ -56,7 +56,7 @@ def provider(script: Script) -> Callable[[dict[str, Any]], Answer]:
 
     def answer(request: dict[str, Any]) -> Answer:
         brief = request["messages"][1]["content"]
-        own = brief.partition("# Your task")[2].partition("## What it is part of")[0] or brief
+        own = brief.partition("# Your task")[2].partition("## What the task is part of")[0] or brief
         piece = next(piece for piece in left if piece in own)
         said = left[piece].pop(0)
         calls = tuple(Call(f"c{n}", c.name, c.arguments) for n, c in enumerate(said.calls))

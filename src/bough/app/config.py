@@ -69,7 +69,7 @@ PERSON_ONLY = {
     *(("worker", key) for key in sections.WorkerSettings.__struct_fields__),
     *(("hooks", key) for key in sections.HookSettings.__struct_fields__),
 }
-REMOVED = {("backlog", "lessons"): " Lessons are gone, because they did not help: remove it."}
+REMOVED = {("backlog", "lessons"): " Lessons are gone, because they did not help: remove this setting."}
 """What to tell a person who uses a setting of an earlier release."""
 OWN_SECTIONS = ("stuck", "ladder", "planning", "compaction", "checks", "acceptance")
 """Parts of `Rules` that have their own section in the file."""

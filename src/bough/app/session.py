@@ -72,7 +72,7 @@ class Session(Delivery, frozen=True):
         watch.doing(GOAL, "reading your files")
         executor = await start_dispatch(self.store, choices)
         async with run_beside(self._find_base(at.base)) as taking:
-            # These modules load while the person's files are read: each takes a tenth of a second.
+            # Load modules while the person's files are read: each takes a tenth of a second.
             from bough.app.run_ports import open_ports
             from bough.engine import run_loop
 

@@ -35,7 +35,8 @@ class CheckRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
         return any(fnmatchcase(name, pattern) for pattern in self.allow_test_changes for name in names)
 
 
-class AcceptanceRules(Struct, frozen=True, omit_defaults=True):  # Old journals have one more field.
+# Decoding skips the further field that old journals have.
+class AcceptanceRules(Struct, frozen=True, omit_defaults=True):
     examine: Literal["always", "never", "auto"] = "always"
     """Whether finished work is examined against the goal, by a model that did not see it being made. `auto`, of earlier
     versions, is `always`."""

@@ -102,7 +102,7 @@ def _read_word(line: str, start: int) -> Word | None:
         if double is not None:
             text += re.sub(r'\\(["\\$`])', r"\1", double)
             live |= bool(re.search(r"(?<!\\)\$", double))
-        elif escaped is not None:  # a backslash at the end of a line escapes nothing
+        elif escaped is not None:  # A backslash at the end of a line escapes nothing.
             text += escaped
             live |= escaped in ("", "\n")
         else:

@@ -51,7 +51,7 @@ async def _open_workspace(command: c.OpenWorkspace, task: Task, runtime: TaskRun
     events: list[e.AnyEvent] = [e.WorkspaceOpened(task.tree), e.StateChanged(State.IN_PROGRESS, "work begins")]
     if task.step.plan_first and not task.plan.steps:  # Planners use the protocol that this trial chooses.
         events += (await agent_protocol.try_protocol(task, runtime, task.step.role, "main")).events
-    # Otherwise `estimate_goal` reads the requirements.
+    # A goal that is planned first has its requirements read with the estimate of its size.
     if task.id == GOAL and (task.plan.steps or not task.step.plan_first):
         events.append(read_requirements(task))
     yield events

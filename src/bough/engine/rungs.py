@@ -322,7 +322,7 @@ async def compact_conversation(command: c.Compact, task: Task, runtime: TaskRunt
     yield [e.CompactionStarted(task.attempt.used, task.attempt.window)]
     facts = await task_workspace.collect_facts(task, runtime)
     aim = compaction.compute_target(messages, task.rules.compaction, task.attempt.window)
-    at = compaction.find_cut(messages, aim)  # The messages from this index on stay.
+    at = compaction.find_cut(messages, aim)  # Messages from the index `at` on stay.
     gone = tuple(messages)[1:at]
     limit = compaction.compute_room(messages, at, aim)
     pinned = compaction.render_pinned(facts, messages)

@@ -225,5 +225,7 @@ async def schedule(
         **chosen.render_units(),
         "or, with cron:": chosen.render_line(),
     }
-    said = "\n".join((*(f"# {title}\n{text}" for title, text in texts.items()), "", "Install it with --install."))
+    said = "\n".join(
+        (*(f"# {title}\n{text}" for title, text in texts.items()), "", "Install the timer with --install.")
+    )
     return ScheduledList(list=backlog.name, at=chosen.at, said=said)

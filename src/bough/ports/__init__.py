@@ -18,7 +18,7 @@ from bough.ports.agents import OutsideAgent
 from bough.ports.steering import Fence, Inbox, Stop
 from bough.ports.verifier import Verifier
 
-if TYPE_CHECKING:  # These are only for annotations, so that reading a run does not load them.
+if TYPE_CHECKING:  # Import these types only for annotations, so that reading a run does not load them.
     import asyncio
 
     from bough.core.journal.run_fold import Run

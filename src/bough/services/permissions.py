@@ -286,7 +286,7 @@ def remember_run(project: "Project", run: Run, recorded: Callable[[e.Record], No
         nonlocal run
         if isinstance(record.event, e.RunStarted | e.RunResumed):
             run = evolve_run(replace(run, name=record.run), record)
-            with suppress(BoughError):  # If it cannot be stored, the person has to give the options again.
+            with suppress(BoughError):  # If the permission cannot be stored, the person has to give the options again.
                 allow_run(project, run, {}, True)
         recorded(record)
 

@@ -83,7 +83,7 @@ class Serving:
         """Run tasks until the worker is drained, or was unresponsive for so long that others have taken its tasks."""
         member = self._member
         with _lock_folder(self._session.home):
-            for name in NEEDED:  # Load them now, so that the first task begins as quickly as the next ones.
+            for name in NEEDED:  # Load the modules now, so that the first task begins as quickly as the next ones.
                 await asyncio.to_thread(import_module, name)
             await asyncio.to_thread(member.join)
             intake = Intake(self._journal.server, member.id, member.slots, member.tags, self._run_task)
@@ -92,10 +92,10 @@ class Serving:
             finally:
                 await intake.end_all()
             if ended == "lost" and self._draining.is_set():
-                return "drained"  # Others have its tasks, so nothing is left to finish.
+                return "drained"  # Other workers have the tasks now, so nothing is left to finish.
             if ended == "drained":
                 await asyncio.to_thread(intake.stop)
-                with suppress(StoreError):  # Without this message, others notice that its heartbeat ends.
+                with suppress(StoreError):  # If the message cannot be sent, the others notice that the heartbeat ends.
                     await asyncio.to_thread(member.leave)
             return ended
 

@@ -167,7 +167,7 @@ def read_own(path: Path, most: int = LONGEST) -> bytes:
 
 
 def _read_regular(handle: int, path: str, most: int) -> bytes:
-    # Check this before `os.fdopen`, which refuses the handle of a folder and leaves it open.
+    # Check the file's type before `os.fdopen`, which refuses the handle of a folder and leaves it open.
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         raise OSError(errno.EINVAL, "is not a regular file", path)
     with os.fdopen(handle, "rb", buffering=0, closefd=False) as file:

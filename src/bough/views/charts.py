@@ -130,7 +130,7 @@ class Charts:
                     if id in lane.open:
                         held = lane.open[id][0]
                         for key, (begun, work, words) in list(lane.open.items()):
-                            if work == TOOL:  # While its command waited for the person, the tool did not run.
+                            if work == TOOL:  # While the tool's command waited for the person, the tool did not run.
                                 lane.add(begun, held, work, words)
                                 lane.open[key] = (record.at, work, words)
                         lane.end(id, record.at)

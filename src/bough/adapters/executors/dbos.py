@@ -201,7 +201,8 @@ class DbosExecutor:
     async def _hand_in(self, waiting: _Waiting) -> None:
         """Enqueue the task under the next number, unless the workflow of an earlier coordinator process still runs."""
         until = time.monotonic() + self._server.patience
-        # Set this before the task is enqueued: otherwise `_read_news` would take its earlier halt for the new result.
+        # Set `moved` before the task is enqueued: otherwise `_read_news` would take its earlier halt for the new
+        # result.
         waiting.moved = waiting.task.version
         while True:
             try:
@@ -252,7 +253,8 @@ class DbosExecutor:
         stop, person = self.ports.stop, self.ports.person
         paused = stop.halt[0] == "paused"
         event: e.AnyEvent = e.PauseRequested(person) if paused else e.StopRequested(stop.now, person)
-        if event not in self._passed_on:  # otherwise a stop that came from the journal would be posted again for ever
+        # A stop that came from the journal was passed on already, and must not be posted again for ever.
+        if event not in self._passed_on:
             self._passed_on.append(event)
             self._posting = asyncio.ensure_future(self.ports.store.post(self._run, CONTROL, event))
 

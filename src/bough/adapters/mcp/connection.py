@@ -39,7 +39,7 @@ class Connection:
     async def open(self, patience: float) -> None:
         done, _ = await asyncio.wait((self._client,), timeout=patience)
         if not done:
-            raise ServerLost(f"it did not answer within {patience:g} s. {await self._why(0.0)}".strip())
+            raise ServerLost(f"the server did not answer within {patience:g} s. {await self._why(0.0)}".strip())
         if (error := self._client.exception()) is not None:
             raise ServerLost(f"{await self._why() or _first(error)}") from error
 
@@ -67,12 +67,12 @@ class Connection:
             await asyncio.gather(asking, return_exceptions=True)
             if self.lost:
                 raise ServerLost(await self._why() or "it is gone.")
-            raise ServerLost(f"it did not answer within {self._timeout:g} s, and was stopped.")
+            raise ServerLost(f"the server did not answer within {self._timeout:g} s, and was stopped.")
         try:
             return asking.result()
         except MCPError as error:
             if self.lost:
-                raise ServerLost(await self._why(0.2) or "its message was too large.") from error
+                raise ServerLost(await self._why(0.2) or "the server's message was too large.") from error
             raise
         except (*GONE, OSError, RuntimeError) as error:
             raise ServerLost(await self._why() or _first(error)) from error
@@ -107,7 +107,7 @@ class Connection:
 def _first(error: BaseException) -> Exception:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    return error if isinstance(error, Exception) else ServerLost(f"it was stopped ({type(error).__name__}).")
+    return error if isinstance(error, Exception) else ServerLost(f"the server was stopped ({type(error).__name__}).")
 
 
 @asynccontextmanager

@@ -119,7 +119,7 @@ class McpTools:
                 tools = await connection.tools()
         except (ServerLost, MCPError, TimeoutError, OSError) as error:
             await self._end(served.name, workspace)
-            return f"it does not list its tools: {error or 'it is too slow'}"
+            return f"the server does not list its tools: {error or 'it is too slow'}"
         allowed = served.settings.tools
         return [tool for tool in tools if not allowed or any(fnmatchcase(tool.name, one) for one in allowed)][:_MOST]
 
@@ -152,7 +152,9 @@ class McpTools:
             result = await connection.call(tool, arguments)
         except ServerLost as error:
             await self._end(server, workspace)
-            again = "It restarts with the next call." if self._may_start(server, workspace) else "Do without it."
+            again = (
+                "The server restarts with the next call." if self._may_start(server, workspace) else "Do without it."
+            )
             return ToolResult(repair_surrogates(f"The MCP server {server} gave no answer: {error} {again}"), ok=False)
         except MCPError as error:
             return ToolResult(repair_surrogates(f"The MCP server {server} refuses the call: {error}"), ok=False)
@@ -166,7 +168,7 @@ class McpTools:
                 return found
             await self._end(served.name, workspace)
             if not self._may_start(served.name, workspace):
-                raise ServerLost(f"it has ended {_RESTARTS + 1} times in this workspace.")
+                raise ServerLost(f"the server has ended {_RESTARTS + 1} times in this workspace.")
             self._starts[key] = self._starts.get(key, 0) + 1
             self._open[key] = await served.connect(workspace)
             return self._open[key]

@@ -254,7 +254,7 @@ def _classify(at: Endpoint, status: int, error: Any, wait: float | None) -> Unav
         status = 401
     if status == 402 or "insufficient_quota" in kinds:
         return NotServed(f"The account at {at.host} has no credit left for {at.name} ({status}){told}")
-    # llama.cpp has the window in a field of the error.
+    # llama.cpp states the window in a field of the error.
     size = error.get("n_ctx") if isinstance(error, dict) else None
     if status != 429 and (status == 413 or re.search(_TOO_LONG, " ".join((words, *kinds)))):
         found = next((match for pattern in _WINDOWS if (match := re.search(pattern, words))), None)

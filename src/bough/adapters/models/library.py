@@ -268,7 +268,8 @@ async def _told(at: Endpoint, timeout: float) -> AsyncIterator[None]:
         raise TransientError(f"{at.name} at {at.host} sent nothing for {timeout:g} s.") from error
     except x.ModelHTTPError as error:
         body = error.body
-        words = body.get("Error", body) if isinstance(body, dict) else body  # Amazon wraps its errors
+        # Amazon wraps its errors in a further object.
+        words = body.get("Error", body) if isinstance(body, dict) else body
         if isinstance(words, dict) and "Message" in words:
             words = {"message": words["Message"], "code": words.get("Code")}
         wait = {"retry-after": str(error.retry_after)} if error.retry_after is not None else {}

@@ -26,7 +26,7 @@ PREFIXES = ("LC_", "PYENV_", "CONDA_", "NVM_", "NODE_", "SSL_CERT_", "PIP_", "UV
 FIXED = {
     "PAGER": "cat",
     "GIT_PAGER": "cat",
-    # git must not ask for a password, and must not write the index when it only reads: commands may not write there.
+    # git must not ask for a password, nor write the index when it only reads: commands may not write there.
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_OPTIONAL_LOCKS": "0",
     # Python takes cached bytecode as current if the source has the same size and time in whole seconds. An agent edits

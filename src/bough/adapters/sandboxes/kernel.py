@@ -23,7 +23,7 @@ PR_SET_PDEATHSIG, PR_SET_SECCOMP, PR_CAPBSET_DROP, PR_SET_CHILD_SUBREAPER, PR_SE
 SECCOMP_MODE_FILTER = 2
 MOUNT_SETATTR = 442
 CLONE = {"x86_64": 56, "aarch64": 220}
-# These numbers are the same on all architectures that bough supports.
+# The numbers of system calls are the same on all architectures that bough supports.
 LANDLOCK_CREATE_RULESET, LANDLOCK_ADD_RULE, LANDLOCK_RESTRICT_SELF = 444, 445, 446
 CREATE_RULESET_VERSION = 1
 RULE_PATH_BENEATH = 1
@@ -59,7 +59,7 @@ class StartFailed(Exception):
     @classmethod
     def told(cls, why: bytes) -> "StartFailed":
         """Return the failure that another process reported; if it ended without a report (empty), it was killed."""
-        failed = cls("namespaces", OSError(errno.ESRCH, "the process that prepares them was killed"))
+        failed = cls("namespaces", OSError(errno.ESRCH, "the process that prepares the namespaces was killed"))
         if why:
             failed.report = json.loads(why)
         return failed

@@ -48,7 +48,7 @@ def build_mounts(mounts: list[list[str]]) -> None:
     for kind, target, source, more in mounts:
         with kernel.doing("namespaces", f"{kind} {target}: "):
             _mount(kind, target, source, more, sealed, sources)
-    # Make these read-only last, since mount points are created in them until then.
+    # Make the sealed folders read-only last, since mount points are created in them until then.
     for place in reversed(sealed):
         kernel.set_mount(place, 0, ATTR_RDONLY)
     for handle in sources.values():
@@ -89,7 +89,7 @@ def _mount(kind: str, target: str, source: str, more: str, sealed: list[str], so
     elif kind in ("over", "cache"):
         try:
             _overlay(target, sources[source], sources[more])
-        except OSError:  # this kernel or this disk has no such mounts
+        except OSError:  # This kernel or this disk has no copy-on-write mounts.
             if kind == "over":
                 _mount_read_only(target, sources[source])
     elif kind == "lent":
@@ -121,7 +121,7 @@ def _mount_read_only(target: str, source: int) -> None:
     """Mount read-only, through an overlay if possible: there nobody listens on the Unix sockets in the source. Through
     a plain mount a command could connect to them, which is not a write, and reach processes outside."""
     if stat.S_ISDIR(os.fstat(source).st_mode):
-        with suppress(OSError):  # this kernel or this disk has no such mounts
+        with suppress(OSError):  # This kernel or this disk has no overlay mounts.
             options = f"lowerdir={NEW}{NOTHING}:{_handle_path(source)},userxattr"
             return _mount_at(target, "overlay", "overlay", MS_NOSUID | MS_NODEV, options)
     return _bind(target, source, writable=False)
@@ -156,7 +156,8 @@ def _open_step(place: int, name: str, folder: bool) -> int:
         try:
             handle = os.open(name, flags, dir_fd=place)
         except FileNotFoundError:
-            with suppress(FileExistsError):  # another keeper of this workspace has just created it: open that
+            # Another keeper of this workspace has just created the folder: open that one.
+            with suppress(FileExistsError):
                 _create(place, name, folder)
             continue
         mode = os.fstat(handle).st_mode

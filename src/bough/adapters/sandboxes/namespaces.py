@@ -179,7 +179,7 @@ def _run_keeper(space: dict[str, Any], link: socket.socket, ready: int, joins: S
             os._exit(0)
         request, (output, says) = received
         request["settings"] = settings
-        # CLONE_PARENT makes it a child of the supervisor, which waits for it as for any command.
+        # CLONE_PARENT makes the first process a child of the supervisor, which waits for it as for any command.
         pid = kernel.clone(CLONE_PARENT | NEW_MOUNTS | NEW_PROCESSES | NEW_IPC | NEW_UTS)
         if pid == 0:
             _run_first_process(request, output, says)
@@ -263,7 +263,7 @@ def _run_command(request: dict[str, Any], output: int, says: int) -> int:
     # If the supervisor is killed, the kernel kills this first process, and with it the whole namespace.
     kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
     os.setsid()
-    _close_other_handles(output, says)  # this process has inherited the keeper's handles, too
+    _close_other_handles(output, says)  # This process has inherited the keeper's handles, too.
     # Mount the new /proc over the outer one, since the kernel allows it only while another /proc is visible.
     kernel.mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, "")
     # Make /proc/sys, /proc/sysrq-trigger and the like read-only. They belong to the machine, not to the namespace: by

@@ -65,7 +65,7 @@ class Pipes(Struct, eq=False):
         writer = asyncio.StreamWriter(speaks, protocol, None, loop)
 
         def let_go(ended: object) -> None:
-            for held in ("reader", "writer"):  # the output ends once its last writer is closed
+            for held in ("reader", "writer"):  # The output ends once its last writer is closed.
                 os.close(ends[held])
 
         running.add_done_callback(let_go)

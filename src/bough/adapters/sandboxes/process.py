@@ -219,7 +219,7 @@ def _read_outcome(
         status = int(report.get("status", 0))
         return (status if status >= 0 else 128 - status), output
     if step != "exec":
-        what = "its folder cannot be entered" if step == "folder" else "it cannot be confined"
+        what = "the command's folder cannot be entered" if step == "folder" else "the command cannot be confined"
         raise WorkspaceError(f"No command can run in {workspace.folder}, because {what}: {report['why']}.")
     if number in (errno.ENOENT, errno.ENOTDIR):
         return 127, os.fsencode(f"{argv[0]}: command not found\n")

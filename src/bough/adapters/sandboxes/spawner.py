@@ -37,7 +37,7 @@ def serve() -> None:
     # Signals must not end the spawner or its supervisors: nobody would be left to end the commands.
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # supervisors that end are reaped by the kernel
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # The kernel reaps supervisors that end.
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     kernel.landlock_abi()  # Load what every supervisor would otherwise have to load itself.
     orders = socket.socket(fileno=os.dup(0))
@@ -69,7 +69,7 @@ class Supervisor:
         self._woken, wakes = os.pipe()
         os.set_blocking(self._woken, False)
         os.set_blocking(wakes, False)
-        # This handler does nothing, but with an ignored SIGCHLD the poll would not wake and the exit status be lost.
+        # The handler does nothing, but with an ignored SIGCHLD the poll would not wake, and the exit status be lost.
         signal.signal(signal.SIGCHLD, lambda number, frame: None)
         signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
 
@@ -94,7 +94,7 @@ class Supervisor:
             try:
                 self._control.sendall(json.dumps(report).encode() + b"\n")
             except OSError:
-                return  # bough is gone
+                return  # If the report cannot be sent, bough is gone.
 
     def _start(self, request: dict[str, Any], output: int, handles: list[int]) -> int:
         """Start the command's process. `handles`, which are closed here: the user and network namespaces that it joins,

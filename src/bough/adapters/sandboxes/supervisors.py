@@ -33,7 +33,7 @@ _PATIENCE = GRACE + PATIENCE + 2.0
 """Seconds to wait for the report on a command that was asked to end."""
 _PROBING = (_PATIENCE, 4 * _PATIENCE)
 """Seconds for each attempt at a probe; the second is longer, because a busy machine is slow."""
-SLOW = "finding out whether there are any took too long"
+SLOW = "finding out whether there are namespaces took too long"
 _DRAIN = 1.0
 """Seconds to wait for the rest of the output after a command has ended."""
 _NEWS = 0.1
@@ -46,7 +46,7 @@ _NEWS_WIDTH = 300
 def probe() -> str:
     """Explain why commands cannot have namespaces of their own on this system; empty if they can."""
     if sys.platform != "linux":
-        return "only Linux has them"
+        return "only Linux has namespaces"
     for patience in _PROBING:
         try:
             done = run_program(_make_spawner_argv(probing=True), project=None, env={}, timeout=patience)

@@ -64,7 +64,7 @@ def is_alive(worker: str, folder: Path | None = None) -> bool | None:
         and _UNKNOWN not in (process.boot, _read_boot_id())
         and process.boot != _read_boot_id()
     ):
-        return False  # the machine was rebooted since
+        return False  # The machine was rebooted since the process started.
     if not process.same_machine or process.space != _read_namespace():
         return None
     try:
@@ -104,13 +104,13 @@ class Presence:
         self._path = folder / f"{_mark_name(worker)}-{os.urandom(6).hex()}"
         while True:
             self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-            # flock and not fcntl's record locks: those end when any descriptor of the file is closed in this process,
+            # Use flock, not fcntl's record locks: those end when any descriptor of the file is closed in this process,
             # which a check for presence does.
             fcntl.flock(self._fd, fcntl.LOCK_EX)
             with suppress(FileNotFoundError):
                 if os.path.samestat(os.fstat(self._fd), self._path.stat()):
                     return
-            os.close(self._fd)  # another process removed the file between opening and locking
+            os.close(self._fd)  # Another process removed the file between opening and locking.
 
     def end(self) -> None:
         self._path.unlink(missing_ok=True)

@@ -156,7 +156,7 @@ class PostgresStore(SqlStore[Transaction]):
         try:
             return await asyncio.shield(writing)
         except asyncio.CancelledError:
-            await asyncio.wait([writing])  # a statement in a thread cannot be cancelled
+            await asyncio.wait([writing])  # A statement in a thread cannot be cancelled, so wait for its end.
             raise
 
     def damaged(self, how: str) -> StoreError:

@@ -110,7 +110,7 @@ class Server:
 
     def explain(self, error: Exception) -> StoreError:
         state, said = getattr(error, "sqlstate", None) or "08", " ".join(str(error).split()).rstrip(".")
-        said = said.partition(" Is the server running")[0]  # libpq's own question; ours follows below
+        said = said.partition(" Is the server running")[0]  # Drop libpq's own question: ours follows below.
         if state.startswith("53100"):
             return DiskFull(f"The disk of {self.name} is full; nothing in the journal is lost: make room there.")
         if state.startswith(("42501", "25006")):

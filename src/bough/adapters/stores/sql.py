@@ -126,7 +126,7 @@ class SqlStore(ABC, Generic[D]):
             # A cancelled run must release its claim as well, or the next process waits for a whole lease.
             if taken:
                 self.left.add(taken[0].epoch)
-                with suppress(DiskFull):  # the claim ends with this process anyway
+                with suppress(DiskFull):  # If the claim cannot be removed, it ends with this process anyway.
                     await asyncio.shield(self._write(release))
                     self.left.discard(taken[0].epoch)
 
@@ -156,7 +156,7 @@ class SqlStore(ABC, Generic[D]):
         store answers. Return the claim's epoch and its last heartbeat if no heartbeat followed, else None."""
         first = await self._look(lambda db: self._read_claim(db, run, task))
         alive = is_alive(first[2], self.workers) if first is not None else False
-        if first is not None and alive:  # Raise this before writing, since a stopped holder may have the file locked.
+        if first is not None and alive:  # Refuse before writing, since a stopped holder may have the file locked.
             raise ClaimHeld(_explain_held(run, task, first[2]), first[2])
         if first is None or alive is False:
             return None
@@ -371,7 +371,7 @@ def _encode_names(run: str, task: str, kind: str) -> bytes:
 def check_rows(run: str, rows: Iterable[Row], whole: bool, damaged: Callable[[str], StoreError]) -> Iterator[Row]:
     """Return the rows, or raise the error that `damaged` makes at the first altered one. `whole`: no row is left out on
     purpose, so each must follow the one before it in its stream, and the first must be first."""
-    names: defaultdict[str, dict[str, bytes]] = defaultdict(dict)  # a cache: names repeat, and every read passes here
+    names: defaultdict[str, dict[str, bytes]] = defaultdict(dict)  # Cache encoded names: they repeat in every row.
     ends: dict[str, tuple[int, bytes]] = {}
     pack = _HEAD.pack
     for row in rows:

@@ -123,7 +123,7 @@ class SqliteStore(SqlStore[SqliteConnection]):
         return last, float(self._clock())
 
     async def names(self) -> list[str]:
-        # Query in this order, since the very first event may be written in between.
+        # Look for any event before listing the runs, since the very first event may be written in between.
         any_event, found = await self._database.read(
             lambda db: (db.execute("SELECT 1 FROM events NOT INDEXED LIMIT 1").fetchone(), db.execute(RUNS).fetchall())
         )

@@ -221,7 +221,7 @@ class Database:
             if not self._frozen:
                 _switch_to_wal(db)
             db.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
-            db.execute("PRAGMA fullfsync = ON")  # where a plain fsync leaves data in the drive's own memory (macOS)
+            db.execute("PRAGMA fullfsync = ON")  # On macOS a plain fsync leaves data in the drive's own memory.
             if not tables:
                 db.executescript(
                     f"BEGIN IMMEDIATE; {self._schema}; "
@@ -336,7 +336,7 @@ class _Writer:
             self._commit(jobs)
             _settle(jobs)
         # PASSIVE does not wait for readers in other processes.
-        with suppress(sqlite3.Error):  # If this fails, the data stays in the WAL, which is as durable.
+        with suppress(sqlite3.Error):  # If the checkpoint fails, the data stays in the WAL, which is as durable.
             self._db.execute("PRAGMA wal_checkpoint(PASSIVE)")
         self._db.close()
 

@@ -22,7 +22,7 @@ _LARGE = 1_000_000
 
 class Bash(Struct, frozen=True, forbid_unknown_fields=True):
     command: Annotated[str, Meta(description="The command line, run by `bash -c` in your starting folder.")]
-    timeout: Annotated[float, Meta(description="Seconds until it is killed, at most 600; 0: 120.", ge=0)] = 0
+    timeout: Annotated[float, Meta(description="Seconds until the command is killed, at most 600; 0: 120.", ge=0)] = 0
 
 
 async def bash(arguments: Bash, bench: Bench) -> ToolResult:

@@ -26,7 +26,7 @@ class Edit(Struct, frozen=True, forbid_unknown_fields=True):
         str,
         Meta(description="The text to replace, exactly as in the file, without line numbers."),
     ]
-    new: Annotated[str, Meta(description="The text to put there instead.")]
+    new: Annotated[str, Meta(description="The text to put in its place.")]
     all: Annotated[bool, Meta(description="Replace every occurrence of `old`.")] = False
 
 

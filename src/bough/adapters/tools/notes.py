@@ -44,14 +44,16 @@ class Dispute(Struct, frozen=True, forbid_unknown_fields=True):
     test: Annotated[str, Meta(description="The test as the runner names it, e.g. tests/test_a.py::test_b.")]
     evidence: Annotated[
         str,
-        Meta(description="Why it expects something wrong: words of the request, a specification, an output you saw."),
+        Meta(
+            description="Why the test expects something wrong: words of the request, a specification, an output seen."
+        ),
     ]
 
 
 class Proposal(Struct, frozen=True, forbid_unknown_fields=True):
     title: Annotated[str, Meta(description="What should be true at the end, in one sentence.")]
     why: Annotated[str, Meta(description="What you saw, and where.")]
-    files: Annotated[list[str], Meta(description="Files that it is about.", max_length=20)] = []
+    files: Annotated[list[str], Meta(description="Files that the goal is about.", max_length=20)] = []
 
 
 def _record(

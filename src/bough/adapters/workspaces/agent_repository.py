@@ -85,7 +85,7 @@ def find_history(git: Git, root: Path, kept: Path) -> History:
         return past if _may_borrow(root, past.objects) else History()
     except FileNotFoundError:
         found = _read_history(git, root)
-    except UNREADABLE:  # the file is damaged, and no history is better than a wrong one
+    except UNREADABLE:  # The file is damaged, and no history is better than a wrong one.
         found = History()
     kept.parent.mkdir(parents=True, exist_ok=True)
     disk.write_whole(kept, msgspec.json.encode(found), durable=False, parts=git.repo / "log")

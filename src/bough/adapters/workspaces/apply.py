@@ -192,7 +192,7 @@ class Applying(Struct, eq=False):
             try:
                 _write_part(part, full, move.target.mode, pieces)
                 self._check_unchanged(move)
-                if stat.S_ISDIR(_read_mode(full) or 0):  # a folder here has only empty folders in it by now
+                if stat.S_ISDIR(_read_mode(full) or 0):  # Whatever folder is here has only empty folders in it by now.
                     for inner, _, _ in os.walk(full, topdown=False):
                         os.rmdir(inner)
                 os.replace(part, full)
@@ -232,7 +232,7 @@ def _write_part(part: bytes, full: bytes, mode: bytes, pieces: Iterator[bytes]) 
                 try:
                     os.fchown(fd, old.st_uid, old.st_gid)
                 except PermissionError:
-                    kept &= 0o777  # the person owns it now, as with any editor that saves by replacing
+                    kept &= 0o777  # The new file belongs to the person, as with any editor that saves by replacing.
             os.fchmod(fd, kept)
         # Flush before the rename, or a power cut could leave an empty file under the new name.
         disk.flush(fd)

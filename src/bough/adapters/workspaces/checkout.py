@@ -197,7 +197,7 @@ class Spares:
             try:
                 # Only one process can rename the folder, so no lock is needed.
                 spare.rename(place)
-            except OSError:  # another process took it
+            except OSError:  # Another process took the checkout.
                 continue
             kept = find_index(place)
             with suppress(FileNotFoundError):
@@ -205,7 +205,7 @@ class Spares:
             if spare.name == last and made is not None:
                 self._last = None
                 return made.at(kept)
-            with ThreadPoolExecutor(1) as asking:  # git compares while the index is read here
+            with ThreadPoolExecutor(1) as asking:  # git compares the files while this thread reads the index.
                 asked = asking.submit(git.list_altered, os.fsencode(place), kept)
                 if (known := saved_scan.load(kept)) is not None:
                     return SpareCheckout(*known, asked)
@@ -272,7 +272,7 @@ class Trash:
     def _empty(self) -> None:
         while True:
             for entry in disk.list_entries(os.fsencode(self.folder)):
-                with suppress(OSError):  # another process may be removing it at the same time
+                with suppress(OSError):  # Another process may be removing the folder at the same time.
                     disk.remove(entry.path)
             with self._lock:
                 if not disk.list_entries(os.fsencode(self.folder)):

@@ -69,7 +69,7 @@ class CheckoutWatch:
         except OSError:
             number = -1
         new = number not in self._paths
-        if number < 0 or (new and not _find_share().acquire(blocking=False)):  # no watches are left
+        if number < 0 or (new and not _find_share().acquire(blocking=False)):  # The system has no watches left.
             self.close()
             return
         self._taken += new
@@ -108,7 +108,7 @@ class CheckoutWatch:
             if mask & (OVERFLOW | UNMOUNTED):
                 self._sure = False
             path = self._paths.get(number)
-            if mask & IGNORED:  # the folder is gone
+            if mask & IGNORED:  # The watched folder is gone.
                 self._paths.pop(number, None)
                 self._give_back(1)
             elif path is not None:

@@ -116,7 +116,7 @@ class Exchange(Struct, eq=False):
             return
         body = b"".join(bytes(piece) for _, piece in rows)
         if len(body) > SMALL:
-            self._repository.git.run("index-pack", "--stdin", feed=body)  # a pack is visible only when complete
+            self._repository.git.run("index-pack", "--stdin", feed=body)  # git shows a pack only when it is complete.
         else:
             self._repository.write("unpack-objects", "-q", feed=body)
 

@@ -194,7 +194,7 @@ class FileIndex(Struct):
                 if folder.files or folder.ignored or folder.shared:
                     break
                 if any(join_path(path, name) not in empty for name in folder.folders):
-                    break  # this loop continues upward from here once it reaches the last empty subfolder
+                    break  # The outer loop continues upward from here once it reaches the last empty subfolder.
                 empty.add(path)
                 path = path.rpartition(b"/")[0]
         return sorted(empty)

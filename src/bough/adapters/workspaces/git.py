@@ -268,7 +268,7 @@ class GitWorkspaces(GitTrees):
         part = checkout.with_name(f"{checkout.name}.part")
         disk.remove(os.fsencode(part))
         part.parent.mkdir(parents=True, exist_ok=True)
-        with self._reserving:  # wait for a checkout that is just being filled: it is ready sooner than a new one
+        with self._reserving:  # Wait for a checkout that is just being filled: it is ready sooner than a new one.
             known = self._spares.take(part, self.repository.git)
         try:
             found = self._fill(part, known, wanted)
@@ -349,12 +349,12 @@ class GitWorkspaces(GitTrees):
         with self._lock_for(places[0]):
             if (watching := self._watches.pop(places[0], None)) is not None:
                 watching.close()
-            for place in reversed(places):  # the owner's note goes last, so that a sweep can find what is left
+            for place in reversed(places):  # Remove the owner's note last, so that a sweep can find what is left.
                 self._dispose(place)
                 for ending in (".part", ".git.part", ".private", SERVICES, OWNER):
                     disk.remove(os.fsencode(place.with_name(place.name + ending)))
                 # A task that begins now is safe, because rmdir refuses a folder that is not empty.
-                with suppress(OSError):  # other tasks of the run still use the folder, or it does not exist
+                with suppress(OSError):  # Other tasks of the run still use the folder, or it does not exist.
                     place.parent.rmdir()
 
     def _dispose(self, place: Path) -> None:

@@ -91,7 +91,7 @@ class Git:
                         raise WorkspaceError(f"{self.repo} is damaged: it does not have the file contents {id.hex()}.")
                     pieces = _read_pieces(stream, int(head[2]), self.repo)
                     yield pieces
-                    for _ in pieces:  # skip the part that the caller did not read
+                    for _ in pieces:  # Skip the part that the caller did not read.
                         pass
                     stream.read(1)
             finally:

@@ -190,7 +190,7 @@ def claim_checkout(checkout: Path, task: str) -> None:
 def list_abandoned(folder: Path, mark: str) -> Iterator[str]:
     """Yield the tasks with `mark` in their names whose checkouts in the folder belong to a process that has ended."""
     for note in sorted(folder.glob(f"*{OWNER}")):
-        with suppress(OSError):  # another process has just removed it, or an older version wrote it as a file
+        with suppress(OSError):  # Another process has just removed the note, or an older version wrote it as a file.
             text = os.readlink(bytes(note))  # noqa: PTH115 - as above
             worker, _, task = text.decode("utf-8", "surrogatepass").partition("\n")
             if mark in task and is_gone(worker):

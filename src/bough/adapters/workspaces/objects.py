@@ -75,7 +75,7 @@ class Objects:
         """Make the objects of a log durable as a pack."""
         objects: dict[bytes, tuple[bytes, bytes]] = {}
         for id, squeezed in _read_log(path):
-            with suppress(zlib.error):  # the log may be forged
+            with suppress(zlib.error):  # The log may be forged, and hold anything.
                 kind, body = unpack(squeezed)
                 if name_object(kind, body)[0] == id:
                     objects[id] = kind, body
@@ -181,7 +181,7 @@ class Batch:
             os.chmod(part, 0o444)
             try:
                 os.rename(part, path)
-            except FileNotFoundError:  # the folder of the object does not exist yet
+            except FileNotFoundError:  # The folder of the object does not exist yet.
                 folder = os.path.dirname(path)
                 with suppress(FileExistsError):
                     os.mkdir(folder)
@@ -207,7 +207,7 @@ class Batch:
             path = find_single(self._objects.folder, id)
             if not os.path.exists(path):
                 loose[id] = zlib.compress(name_object(kind, body)[1], 1)
-            elif len(body) > _LOGGED:  # a smaller object that exists is durable through a log
+            elif len(body) > _LOGGED:  # A smaller object that exists is durable through a log.
                 self._flushed.add(os.path.dirname(path))
         if logged := {id: squeezed for id, squeezed in loose.items() if len(squeezed) <= _LOGGED}:
             self._objects.log.append(logged, self._objects.pack_log)
@@ -326,13 +326,13 @@ class _Log:
             try:
                 disk.write(fd, record)
             except OSError:
-                self._fd = -1  # nothing may follow an incomplete record
+                self._fd = -1  # Nothing may be appended after an incomplete record, so this log is given up.
                 with suppress(OSError):
                     os.ftruncate(fd, self._written - self._began)
                 raise
             self._written += len(record)
             end = self._written
-        with self._syncing:  # after waiting here, an earlier flush has mostly covered this record
+        with self._syncing:  # Flushing after this wait is mostly unnecessary: an earlier flush has covered the record.
             if self._synced < end:
                 self._sync(fd)
             if self._written - self._began > _LOG_LONGEST:
@@ -347,7 +347,7 @@ class _Log:
             disk.flush(fd)
         except OSError:
             with self._writing:
-                self._fd = -1  # the content of this log may never reach the disk
+                self._fd = -1  # Give up this log: its content may never reach the disk.
             raise
         if current:
             self._synced = upto
@@ -358,7 +358,8 @@ class _Log:
         self._path = name + b".log"
         fd = os.open(name + b".part", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o644)
         self._opened.append(fd)
-        # Name it only once it is locked, because `_find_left_logs` takes any log that it can lock for abandoned.
+        # Give the log its name only once it is locked, because `_find_left_logs` takes any log that it can lock for
+        # abandoned.
         fcntl.flock(fd, fcntl.LOCK_EX)
         os.rename(name + b".part", self._path)
         # Make the log's name durable before the first object: without it the log would be lost.
@@ -387,7 +388,8 @@ def _find_left_logs(folder: bytes) -> Iterator[bytes]:
         fd = disk.open_regular(entry.path)
         if fd is None:
             continue
-        with handles.OpenHandle(fd), suppress(BlockingIOError):  # the log's process is alive
+        # A log that cannot be locked belongs to a live process.
+        with handles.OpenHandle(fd), suppress(BlockingIOError):
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if os.fstat(fd).st_nlink:  # A file without a name: another process has removed the log.
                 yield entry.path

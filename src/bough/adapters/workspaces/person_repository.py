@@ -45,7 +45,7 @@ def take_files(repository: Repository, root: Path) -> str:
         record, before = loading.result()
         for paths in asking.map(partial(list_embedded, git, root), before.embedded):
             mine.add(paths)
-        # These are the rules besides `.gitignore` files: bough's own, then the person's, which take precedence.
+        # Besides `.gitignore` files these rules apply: bough's own, then the person's, which take precedence.
         excludes = b"\n".join([JUNK.encode(), everywhere.result(), here or b""])
     settled = rules.read_bytes() == excludes
     if not settled:
@@ -107,7 +107,8 @@ def list_tracked(git: Git, root: Path) -> set[bytes]:
     status, out, complaint = git.ask("ls-files", "-z", folder=root)
     if status != 0:
         raise WorkspaceError(f"git cannot list the files of {root}: {complaint}.")
-    if b"\0%s/" % HOME in b"\0" + out or b"\0%s\0" % HOME in b"\0" + out:  # one search for all paths
+    # Search the whole output once, for all paths.
+    if b"\0%s/" % HOME in b"\0" + out or b"\0%s\0" % HOME in b"\0" + out:
         raise WorkspaceError(
             f"This repository has {HOME.decode()} under version control, which is bough's private folder: "
             f"run `git rm -r -q --cached {HOME.decode()}` and move it elsewhere, then run bough again."
@@ -275,7 +276,7 @@ class PersonCommits:
 def _read_purpose(patch: bytes) -> tuple[str, ...]:
     """Return what the text before the first file of a patch says, as in a mail: its subject, without a prefix such as
     `[PATCH 1/2]`, and its text."""
-    from email import message_from_string, policy  # Slow to load, and rarely needed.
+    from email import message_from_string, policy  # The mail parser is slow to load, and rarely needed.
 
     said, found, _ = f"\n{patch.decode(errors='replace')}".partition("\ndiff --git ")
     mail = message_from_string(said.lstrip("\n"), policy=policy.default)

@@ -181,7 +181,7 @@ def _find_poetry(project: Place, env: Mapping[str, str], home: Path) -> Path | N
         return None
     name = re.search(r"""^name\s*=\s*["']([^"']+)["']""", text, re.MULTILINE)
     cut = re.sub(r'[ $`!*@"\\\r\n\t]', "_", name[1].lower())[:42] if name else "non-package-mode"
-    if "/" in cut:  # the name comes from the repository, and must not lead to another folder
+    if "/" in cut:  # The name comes from the repository, and must not lead to another folder.
         return None
     caches = [Path(env.get("POETRY_CACHE_DIR") or home / ".cache" / "pypoetry") / "virtualenvs"]
     if env.get("POETRY_VIRTUALENVS_PATH"):

@@ -75,7 +75,7 @@ class SavedScan(Struct, frozen=True):
                 same = file.read() == self.seal
         except OSError:
             same = False
-        if altered is None or not same:  # if the file was missing or replaced, git's answer means nothing
+        if altered is None or not same:  # If the file was missing or replaced, git's answer means nothing.
             return None
         return ChangedFolders(folders.union(path.rpartition(b"/")[0] for path in altered), set())
 

@@ -35,7 +35,7 @@ def find_candidates(top: bytes, layered: bool = False) -> Iterator[bytes]:
     for folder, depth in folders:  # the list grows during the walk
         try:
             entries = disk.list_entries(join_path(top, folder) if folder else top)
-        except OSError:  # the folder cannot be read, so it is not shared
+        except OSError:  # The folder cannot be read, so it is not shared.
             continue
         for entry in entries:
             if entry.name in (b".git", HOME) or not entry.is_dir(follow_symlinks=False):

@@ -85,7 +85,7 @@ def copy_tree(source: Path, target: Path) -> None:
         quick = run_program(["cp", "-a", "--reflink=auto", "--", str(source), str(part)], project=source.parent)
     except FileNotFoundError:
         quick = None
-    if quick is None or quick.returncode != 0:  # there is no `cp`, or it is not GNU's
+    if quick is None or quick.returncode != 0:  # The machine has no `cp`, or one that is not GNU's.
         disk.remove(os.fsencode(part))
         if source.is_dir():
             shutil.copytree(source, part, symlinks=True)
@@ -118,7 +118,7 @@ def fingerprint_environment(
     places += [root / os.fsdecode(path) for path in find_candidates(os.fsencode(root))]
     places += [root / name for name in (*surroundings.link, *surroundings.copy)]
     for place in dict.fromkeys(places):
-        # Package managers touch these when they add or remove a package.
+        # Package managers touch the files and folders listed here when they add or remove a package.
         inner = [*place.glob("lib/python*/site-packages"), place / "pyvenv.cfg", place / ".package-lock.json"]
         for touched in (place, *inner):
             with suppress(OSError):

@@ -128,7 +128,7 @@ class GitWorkspace(Struct, eq=False):
         with self._busy:
             wanted = self._repository.listings.found(tree)
             self._last = tree
-            # If this fails half-way, the files are no longer as the last scan found them.
+            # If restoring fails half-way, the files are no longer as the last scan found them.
             before, self._found = self._found, None
             try:
                 self._found = restore(self._repository.git, self._scanner, before, self._tracked, wanted)

@@ -295,7 +295,7 @@ def _choose(backlog: Backlog, ready: list[BacklogItem], here: NightSituation) ->
     """Choose the first of the most urgent goals whose files no running goal changes; if all overlap, the first."""
     running = [backlog.items[name] for name in (*here.mine, *here.elsewhere) if name in backlog.items]
     busy = find_busy_files([item.entry.step(item.name) for item in running], here.touched)
-    # Begun goals first: their work is worth more than a fresh start.
+    # Prefer goals that have begun: their work is worth more than a fresh start.
     order = sorted(ready, key=lambda item: (item.taken is None, -item.entry.priority))
     return next((item for item in order if find_blocking_step(item.entry.step(item.name), busy) is None), order[0])
 

@@ -174,7 +174,9 @@ def build_planner_goal(task: Task) -> Step:
     """Return the goal for planners, with the run that it follows up on."""
     if task.id != GOAL or not task.inherited.above:
         return task.step
-    known = render_section("What it follows up on", render_bullets((*task.inherited.above, *task.inherited.results)))
+    known = render_section(
+        "What the goal follows up on", render_bullets((*task.inherited.above, *task.inherited.results))
+    )
     return replace(task.step, instructions=f"{task.step.instructions}\n{known}")
 
 
@@ -301,7 +303,7 @@ def build_brief(task: Task, command: str, diff: str, instructions: str = "", bef
     return {
         "place": render_place(task),
         "requirements": render_section(ASKED, render_requirements(task)),
-        "above": render_section("What it is part of", render_bullets(task.inherited.above))
+        "above": render_section("What the task is part of", render_bullets(task.inherited.above))
         + render_section("Conventions that hold for every step", render_bullets(task.inherited.conventions))
         + render_section(
             "Names and signatures between steps: keep them exactly", render_bullets(task.inherited.interfaces)

@@ -56,7 +56,7 @@ def _apply_plan_refused(task: Task, event: e.PlanRefused) -> Task:
     the next rung deals with the same trouble."""
     if not event.final:
         return change(task, plan={"problems": event.problems})
-    # Without a rung it was the first plan: the work starts as one leaf, and the ladder may still split it.
+    # If no rung was taken, the first plan was rejected: the work starts as one leaf, and the ladder may still split it.
     leaf = task.plan.leaf or task.ladder.rung is None
     return change(task, ladder={"rung": None}, plan={"problems": (), "leaf": leaf, "hinted": False})
 

@@ -237,7 +237,7 @@ LADDER: tuple[Row, ...] = (
         "a fresh attempt, with the dead end written down",
         lambda s: s.working and s.trouble.recommended == "other_approach" and s.times("prune") < s.rules.prunes,
     ),
-    # These rows give children to a leaf. A task that already has children is replanned instead (further down).
+    # The next rows give children to a leaf. A task that already has children is replanned instead (further down).
     Row(
         "decompose",
         "the goal has no siblings to continue with, so it is split",
@@ -253,7 +253,7 @@ LADDER: tuple[Row, ...] = (
         "smaller steps may get past it",
         lambda s: s.may_split and s.little_done,
     ),
-    # A leaf ends here. The rungs below are for its parents and for the goal, which see more than it does.
+    # The rows for a leaf end here. The rungs below are for its parents and for the goal, which see more than it does.
     Row("zoom_out", "the rest continues without it", lambda s: not s.parent and not s.goal),
     Row(
         "stronger_model",

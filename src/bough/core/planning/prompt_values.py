@@ -87,10 +87,10 @@ def _build_common_values(step: Step, known: RepositoryFacts) -> dict[str, str]:
     return {
         "instructions": step.instructions,
         "criteria": context.render_section("What must be true at the end", context.render_bullets(step.criteria)),
-        "check": context.render_section("The check that proves it", check),
+        "check": context.render_section("The check that proves the goal", check),
         "repository": str(known.size),
         "files": context.render_section("Its files", known.files[:OUTLINE])
-        + context.render_section("How it is built", known.built),
+        + context.render_section("How the project is built", known.built),
         "project": context.render_section("The repository's own instructions for agents", known.project),
     }
 
@@ -124,7 +124,7 @@ def _build_room_values(task: Task, depth_left: int, means: str) -> dict[str, str
     many = len(task.asked) > 1
     asked = render_requirements(task.asked) if many else ""
     return {
-        "requirements": context.render_section("Its requirements, by number", asked),
+        "requirements": context.render_section("The requirements, by number", asked),
         "covering": COVERING if many else "",
         "means": context.render_section("What is available", means),
         "levels": describe_levels(depth_left),
@@ -158,9 +158,9 @@ def build_phase_values(task: Task, goal: Step, known: RepositoryFacts, depth_lef
         "agreed": context.render_section(
             "The conventions of the whole plan", context.render_bullets((*told.conventions, *told.interfaces))
         ),
-        "past": context.render_section("What was done before it", "\n".join(map(str, past))),
+        "past": context.render_section("What was done before this phase", "\n".join(map(str, past))),
         "later": context.render_section(
-            "What comes after it and is not part of it", context.render_bullets(told.later)
+            "What comes after this phase and is not part of it", context.render_bullets(told.later)
         ),
         "notes": context.render_section("Known so far", context.render_notes(context.list_learned_notes(task))),
         **_build_room_values(task, depth_left, means),
@@ -173,7 +173,7 @@ def build_split_values(
     """Build the values for `decomposer.md`. `why`: the stuck detector's finding, or the failure; `diff`: the task's
     changes."""
     return _build_stuck_values(task, place, why, kept, command) | {
-        "diff": context.render_section("What it has changed so far", keep_ends(diff, LONG))
+        "diff": context.render_section("What the task has changed so far", keep_ends(diff, LONG))
     }
 
 
@@ -194,8 +194,8 @@ def _build_stuck_values(task: Step, place: str, why: str, kept: tuple[Note, ...]
     return {
         "place": context.render_breadcrumb(place),
         "instructions": task.instructions,
-        "criteria": context.render_section("Its criteria, by number", numbered),  # `covers` takes these numbers.
-        "check": context.render_section("The check that proves it", f"`{command}`" if command else ""),
+        "criteria": context.render_section("The task's criteria, by number", numbered),  # `covers` takes these numbers.
+        "check": context.render_section("The check that proves the task", f"`{command}`" if command else ""),
         "why": keep_ends(why, LONG),
         "notes": context.render_section("Dead ends and decisions", context.render_notes(kept)),
     }

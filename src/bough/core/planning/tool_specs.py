@@ -22,15 +22,15 @@ _STEP = {
         "Bad: `works well`, `code is clean`."
     ),
     "files": schema.texts(
-        "Files it creates or changes, including tests, relative to the project. `CHANGELOG.md+`: it only adds to that "
-        "file."
+        "Files that the step creates or changes, including tests, relative to the project. `CHANGELOG.md+`: it only "
+        "adds to that file."
     ),
     "needs": schema.texts("Names of the steps in this answer that must be done before it. [] if it can start at once."),
     "test_command": schema.text(
         "The command that proves this step on its own: `pytest tests/test_slug.py`. The step may write that test "
         "itself. Omit it if the project's own test command is the proof."
     ),
-    "test_file": schema.text("The test file that proves it, if no command is given."),
+    "test_file": schema.text("The test file that proves the step, if no command is given."),
     "requires_testing": schema.flag("false only if the step changes nothing but documentation. Otherwise true."),
     "covers": schema.numbers("Numbers of the goal's requirements that depend on this step. [] if none."),
     "interfaces": schema.texts(
@@ -43,8 +43,8 @@ _STEP = {
 }
 _PHASE = {
     "phase": schema.flag(
-        "true if it is too big for one engineer in one sitting: its own steps are then planned when it starts, from "
-        "what earlier phases left. false for a step that can be done as it is."
+        "true if the step is too big for one engineer in one sitting: its own steps are then planned when it starts, "
+        "from what earlier phases left. false for a step that can be done as it is."
     ),
     "steps": schema.tables(
         "Only for a phase whose steps are already certain; otherwise omit it.",
@@ -56,7 +56,7 @@ KINDS = schema.tables(
     "Passages that do not ask for behaviour that a test could see. A feature, a fix and an error are behaviour.",
     schema.table(
         {
-            "begins": schema.text("Its first five to ten words, exactly as written; all of it if it has fewer."),
+            "begins": schema.text("The passage's first five to ten words, exactly as written; all of a shorter one."),
             "kind": {
                 "type": "string",
                 "enum": ["background", "document", "coverage", "restructure", "speed", "upgrade", "unchanged"],
@@ -80,8 +80,8 @@ HEAR = ToolSpec(
                 "is none."
             ),
             "kinds": KINDS,
-            "replaces": schema.numbers("Numbers of requirements that it contradicts. Usually []."),
-            "step": schema.text("The name of the step that should do it; empty: a new one."),
+            "replaces": schema.numbers("Numbers of requirements that the message contradicts. Usually []."),
+            "step": schema.text("The name of the step that should do what it asks; empty: a new one."),
         },
         "requirements",
     ),
@@ -90,7 +90,7 @@ HEAR = ToolSpec(
 
 _PROPOSAL = {
     "command": schema.text("The shell command that runs the tests, from the top of the project; empty: there is none."),
-    "setup": schema.text("What has to run before it in a fresh checkout; usually empty."),
+    "setup": schema.text("What has to run before that command in a fresh checkout; usually empty."),
     "why": schema.text("One sentence: what shows that the project is tested like this."),
 }
 SCOUT = ToolSpec(
@@ -121,7 +121,7 @@ GATE = ToolSpec(
             "kinds": KINDS,
             "reason": schema.text("One or two sentences: what has to change, and why that makes it big or small."),
             "steps": schema.number(
-                "1 if it is atomic. Otherwise the number of steps, where a step is what one engineer does in one "
+                "1 if the goal is atomic. Otherwise the number of steps, where a step is what one engineer does in one "
                 "sitting and its own tests can prove."
             ),
             "atomic": schema.flag(

@@ -45,7 +45,7 @@ def find_written_calls(text: str) -> list[Call]:
     if broken is None or broken[2].count("\n") + broken[2].count("\\n") < 1:
         return []
     content = broken[2]
-    if content.startswith('""'):  # three quotes, as in Python
+    if content.startswith('""'):  # The content may be in three quotes, as in Python.
         content = content.strip('"').strip("\n")
     if content.count("\\n") > content.count("\n"):
         content = content.replace("\\n", "\n").replace("\\t", "\t").replace('\\"', '"').replace("\\\\", "\\")

@@ -215,7 +215,7 @@ async def list_(labels: tuple[str, ...], proposed: bool, folder: Path, name: str
         async with app.open_journal(folder) as opened:
             backlog = await load_backlog(opened, name)
             shown = (await load_page(opened, backlog, time.time())).goals
-    except NotFound:  # bough has not been used here: that is an empty list, not an error.
+    except NotFound:  # If bough has not been used here, the list is empty; that is no error.
         backlog, shown = Backlog(name), ()
     goals = [goal for goal in shown if not labels or set(labels) & set(backlog.items[goal.name].entry.labels)]
     if as_json:

@@ -44,7 +44,7 @@ def serve(
 
 
 @cli.bough_command("bough acp", "bough acp --model anthropic:claude-sonnet-4-5")
-@cli.option("--model", "M", "The model of its runs (default: as in your settings).")
+@cli.option("--model", "M", "The model of the runs it starts (default: as in your settings).")
 @cli.option("--base-url", "URL", "Any OpenAI-compatible endpoint.")
 @cli.option("--jobs", "N", "Agents that may work at once.", click.IntRange(1, 64))
 async def acp(**chosen: Any) -> None:

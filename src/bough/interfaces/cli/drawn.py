@@ -147,7 +147,7 @@ def print_operation(result: OperationResult, as_json: bool) -> None:
         return
     follow = f" {result.next.capitalize()} it with `bough {result.next} {result.facts['run']}`." if result.next else ""
     page = make_output()
-    if "\n" in result.said:  # A list with one entry per line, or the text of a file: do not wrap its lines.
+    if "\n" in result.said:  # `said` is a list with one entry per line, or the text of a file: do not wrap its lines.
         page.text(result.said)
     else:
         page.paragraph(text=f"{result.said}{follow}")

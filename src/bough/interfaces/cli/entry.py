@@ -180,7 +180,7 @@ def _run_command(arguments: list[str]) -> int:
     except click.exceptions.Exit as end:
         return end.exit_code
     except BrokenPipeError:
-        return 0  # The reader has seen enough (`bough log | head`): not an error.
+        return 0  # A reader that has seen enough (`bough log | head`) is no error.
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
     except Exception as raised:  # noqa: BLE001 (the last resort: it is reported, with its exit status)

@@ -112,7 +112,7 @@ async def print_examined(opened: "app.Session", name: str, page: "TerminalOutput
     "bough receipt --output receipt.json", "bough receipt amber-heron --output r.json --sign ~/.ssh/id_ed25519"
 )
 @options.open_run
-@option("--output", "F", "Write the receipt there (default: standard output).")
+@option("--output", "F", "Write the receipt to this file (default: standard output).")
 @option("--sign", "KEY", "Sign the receipt with your ssh key; the signature is F.sig.", PATH)
 async def receipt(opened: "app.Session", name: str, output: str | None, sign: Path | None) -> None:
     """Write the evidence of a run to a file that anybody can recheck.

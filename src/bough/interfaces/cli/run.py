@@ -82,7 +82,7 @@ def _print_all(ctx: click.Context, option: click.Parameter, value: bool) -> None
     click.IntRange(1, 1000),
 )
 @cli.option("--remote", "GIT", "A git remote that all workers reach, for a large project.", default="")
-@cli.flag("--flat", "Run it as one piece of work, without a plan.", default=None)
+@cli.flag("--flat", "Run the goal as one piece of work, without a plan.", default=None)
 @cli.flag("--yes", "Accept the proposed plan, and ask no questions.")
 @cli.flag(
     "--ask-elsewhere", "Without a terminal: wait for your answer about the plan from the dashboard or `bough approve`."

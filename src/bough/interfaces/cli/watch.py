@@ -46,7 +46,7 @@ async def runs(folder: Path, everything: bool, as_json: bool) -> None:
                 except NewerRun as error:
                     newer.append(str(error))
     except NotFound:
-        found = []  # bough has not been used here: that is an empty list, not an error
+        found = []  # If bough has not been used here, the list is empty; that is no error.
     for said in newer:
         click.echo(f"bough: {said}", err=True)
     if as_json:
@@ -301,8 +301,8 @@ async def diff(opened: "app.Session", name: str, stat: bool) -> None:
 @cli.bough_command("bough export --html", "bough export amber-heron --html --output review.html", "bough export --json")
 @cli.run_argument
 @cli.flag("--html", "As a self-contained page: RUN.html.", "as_html")
-@cli.flag("--json", "The same data as JSON, on standard output.", "as_json")
-@cli.option("--output", "F", "Write it there instead; `-` is standard output.")
+@cli.flag("--json", "The data of the page as JSON, on standard output.", "as_json")
+@cli.option("--output", "F", "Write the page or the JSON to this file instead; `-` is standard output.")
 async def export(run: str | None, folder: Path, as_html: bool, as_json: bool, output: str | None) -> None:
     """Write a run to one file, to read or attach.
 

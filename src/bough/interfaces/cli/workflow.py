@@ -26,7 +26,7 @@ BROKEN = 2
 @click.argument("what", metavar="check|list|show", type=click.Choice(("check", "list", "show")))
 @click.argument("files", metavar="[FILE]...", nargs=-1)
 @dir_option
-@option("--input", "NAME=VALUE", "Show it with this input filled in.", to="pairs", multiple=True)
+@option("--input", "NAME=VALUE", "Show the workflow with this input filled in.", to="pairs", multiple=True)
 @json_option("As JSON: the problems, the workflows, or the plan.")
 def command(what: str, files: tuple[str, ...], folder: Path, pairs: tuple[str, ...], as_json: bool) -> int:
     """Check, list and show written plans.
