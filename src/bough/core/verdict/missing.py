@@ -198,7 +198,7 @@ def list_packages(said: str, paths: Collection[str]) -> list[tuple[str, str, str
         forms = []
     named = [next(filter(None, found.groups()), "") for found in re.finditer(_NAMES, said)]
     bare = [re.sub(r"\W*(?:\.(?:h\w*|pm))?$", "", name) for name in named]
-    names = [name for name in dict.fromkeys(bare) if len(name) > 1 and name.casefold() not in COMMON]
+    names = [name for name in dict.fromkeys(bare) if len(name) > 1 and name[0] != "/" and name.casefold() not in COMMON]
     return [
         (name, debian.format(re.sub(r"::|[_/:.]", "-", re.sub(r"^lib(?=\w\w)", "", name))).lower(), get.format(name))
         for name in names
@@ -209,9 +209,9 @@ def list_packages(said: str, paths: Collection[str]) -> list[tuple[str, str, str
 _HANGS = r"(?i)\b(?:hang|hung|time.?out|deadlock|slow|infinite|freez|stuck|endless|never (?:end|return))"
 """Words by which a goal says that the task is about a check that does not end."""
 _NO_TARGET = (
-    r"(?i:no rule to make target|(?:missing|unknown|find a|build|contain) (?:script|target|task|recipe|lifecycle)\b"
-    r"|\b(?:script|target|task|recipe) ['\"`].*(?:not found|not exist))|No such file or directory: '\S*\.(?:py|sh|js)'"
-    r"|can't open file|Cannot find module '/|\b[a-z]+-1\.\d+: (?:command )?not found"
+    r"(?i:no rule to make target(?!.*needed by)|(?:missing|unknown|find a|build|contain) (?:script|target|task|recipe"
+    r"|lifecycle)\b|\b(?:script|target|task|recipe) ['\"`].*not (?:found|exist))|can't open file|Cannot find module '/"
+    r"|No such file or directory: '\S*\.(?:py|sh|js)'|\b[a-z]+-1\.\d+: (?:command )?not found"
 )
 _NO_TESTS = (
     r"(?i:no tests ran|Ran 0 tests|no (?:tests?|specs) (?:files? )?(?:were )?found|no tests to run|no tests? files?\b)"

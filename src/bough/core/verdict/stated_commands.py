@@ -6,7 +6,7 @@ when bough tries it, it does not start or tests nothing.
 
 import posixpath
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice, takewhile
 
@@ -87,8 +87,17 @@ def _list_all(look: ProjectFiles) -> Iterator[ProjectCommand]:
             lines = look.text(path)[: _MOST_LINES * _LONGEST].splitlines()[:_MOST_LINES]
             lines = [line for line in lines if len(line) <= _LONGEST]
             yaml = pattern is _CI and find_suffix(path) in ("yml", "yaml")
+            known = dict(reversed(re.findall(r"\b([A-Z][A-Z0-9_]+)\s*[=:]\s*([\w./+-]+)(?=\s|$)", "\n".join(lines))))
             for block in _list_blocks(lines) if yaml else [lines]:
-                yield from (ProjectCommand(command, path) for command in _list_lines(block))
+                for command in _list_lines(block):
+                    yield ProjectCommand(_set_variables(command, known, look), path)
+
+
+def _set_variables(command: str, known: Mapping[str, str], look: ProjectFiles) -> str:
+    """Set the variables that a script of the project reads and that its CI knows, to the first value that it has."""
+    script = look.text(command.split(" ", 1)[0].removeprefix("./")) if "/" in command else ""
+    read = {*re.findall(r"\$\{?([A-Z][A-Z0-9_]+)", script)} - {*re.findall(r"\b([A-Z][A-Z0-9_]+)=", script)}
+    return " ".join([*(f"{name}={known[name]}" for name in sorted(read & known.keys())), command])
 
 
 def _list_blocks(lines: Sequence[str]) -> Iterator[list[str]]:

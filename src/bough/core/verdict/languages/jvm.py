@@ -16,7 +16,7 @@ class Maven(Runner):
     in_parts = True
     named = r"\[\w+\] Tests run: [^\n]*?(?P<outcome><<< \w+!)? -+ in (?P<test>[\w.$]+)"
     outcomes: ClassVar = {"": "passed"}
-    starts = ((r"mvnw", "", "./mvnw -B test"), (r"pom\.xml", "", "mvn -B test"))
+    starts = ((r"mvnw", "", "./mvnw -B test"), (r"pom\.xml", "<project", "mvn -B test"))
 
 
 class Gradle(Runner):
