@@ -63,7 +63,7 @@ class Agree(Struct, frozen=True):
 
 
 class Focus(Struct, frozen=True):
-    """Make one focused step for the rest, after the check failed on a task that might have been done."""
+    """Make one step for what the check still reports, after it failed on a task that might have been done."""
 
 
 class Compact(Struct, frozen=True):

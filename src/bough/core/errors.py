@@ -15,7 +15,7 @@ Sign = Literal["", "throttled", "down"]
 
 
 class BoughError(Exception):
-    """Every error that bough raises on purpose. Its text is one clear sentence with the way out."""
+    """Every error that bough raises on purpose. Its text is one clear sentence that also says what to do."""
 
     exit_status = 1
 

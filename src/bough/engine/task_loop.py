@@ -1,4 +1,4 @@
-"""The loop that drives one task until it is finished or halts. Other modules decide what happens in it, and do it."""
+"""The loop that drives one task until it is finished or halts. Other modules decide what to do next, and do it."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence

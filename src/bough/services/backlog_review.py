@@ -65,7 +65,8 @@ class _Review(Struct, frozen=True):
 
 
 def find_by_form(name: str, entries: Mapping[str, GoalEntry], check: bool) -> list[GoalFault]:
-    """Find a goal's faults without a model. `entries`: all goals; `check`: whether bough found one in the project."""
+    """Find a goal's faults without a model. `entries`: all goals; `check`: whether bough found a check in the
+    project."""
     entry, found = entries[name], list[GoalFault]()
     if missing := [need for need in entry.needs if need not in entries]:
         found.append(GoalFault("needs", f"it needs {', '.join(missing)}, which is not in the list: it cannot begin"))

@@ -45,7 +45,7 @@ _CANCEL = 10.0
 _MOST = 1_000
 """The most calls of the agent that bough has not read yet."""
 _TEXT = 400_000
-"""The most characters of the agent's text that are kept of one round."""
+"""The most characters of the agent's text that are kept for one round."""
 _HOME = 64 << 20
 """The most bytes of the person's files that are copied into the agent's home."""
 _STOPS: dict[str, Stop] = {"end_turn": "end", "refusal": "refusal"}
@@ -268,7 +268,7 @@ class AcpTalk:
         return await self._agent.allowed(deed, self._root, self._task)
 
     def _let_go(self, id: str | None = None) -> None:
-        """Let the pending permission requests of one call be answered now; None: those of all calls."""
+        """Let the code that waits for the permissions of one call continue now; None: that of all calls."""
         for name in [id] if id is not None else list(self._permissions):
             for waiting in self._permissions.pop(name, ()):
                 if not waiting.done():

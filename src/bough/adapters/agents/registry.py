@@ -13,7 +13,7 @@ class KnownAgent(Struct, frozen=True):
     command: str
     hosts: str
     key: str
-    """The environment variable that holds its key."""
+    """The environment variable that holds the agent's key."""
     install: str
     mode: str = ""
     """The mode in which the agent asks for nothing and confines nothing: bough's sandbox confines it, and sandboxes do

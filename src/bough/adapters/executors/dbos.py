@@ -311,7 +311,8 @@ class DbosExecutor:
         waiting.result.set_result(msgspec.structs.replace(waiting.task, halt=halt))
 
     async def _set_aside(self, waiting: _Waiting, name: str, why: str) -> bool:
-        """Let a worker take no more tasks from its next heartbeat on; returns whether another can take this one."""
+        """Make a worker take no more tasks from its next heartbeat on; return whether another worker can take this
+        task."""
         aside = "UPDATE workers SET trouble = %s WHERE worker = %s"
         await asyncio.to_thread(self._server.run, lambda db: db.run(aside, why, name), PATIENCE)
         self.ports.progress(waiting.task.id, f"\nworker {name} is set aside: {why}\n")

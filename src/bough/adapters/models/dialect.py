@@ -324,7 +324,7 @@ class HttpModel(RemoteModel):
         """Encode a message after one that left the state `before`; return its bytes and its own state."""
 
     def _offer(self, specs: tuple[ToolSpec, ...]) -> bytes:
-        """Return the encoded tools, cached by their number: the last round has fewer than the others."""
+        """Return the encoded tools, cached by how many there are: the last round has fewer than the others."""
         known = self._offers.get(len(specs))
         if known is None or known[0] != specs:
             offered = b',"tools":' + msgspec.json.encode(self._tools(specs)) if specs else b""

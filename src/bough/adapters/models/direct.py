@@ -23,7 +23,7 @@ from bough.core.errors import RequestRefused
 READ = 65_536
 """The most bytes read from a connection at once."""
 HEAD = 100_000
-"""The most bytes of an answer's head."""
+"""The most bytes of an answer's status line and headers."""
 SECOND_ADDRESS = 0.25
 """Seconds after which a host's next address is tried in parallel if the first has not answered."""
 KEPT = "%/:@!$&'()*+,;=~?"

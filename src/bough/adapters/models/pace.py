@@ -24,7 +24,7 @@ PATIENCE = 600.0
 
 
 class Pace(Struct):
-    """The state of one endpoint."""
+    """How many requests one endpoint takes at present, and how long to pause."""
 
     first: float = 1.0
     """Seconds of the first pause if the server names none; each further pause is twice as long."""

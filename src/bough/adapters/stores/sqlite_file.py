@@ -388,8 +388,8 @@ def _settle(jobs: Sequence[_Job]) -> None:
 
 
 def _switch_to_wal(db: SqliteConnection) -> None:
-    """Switch to WAL. Processes that open a new file at the same moment can meet here, where SQLite does not always
-    wait."""
+    """Switch to WAL. If several processes open a new file at the same moment, SQLite does not always wait: try
+    again."""
     deadline = time.monotonic() + BUSY
     while True:
         try:

@@ -130,8 +130,8 @@ def _read_history(git: Git, root: Path) -> History:
 
 
 def prepare(own: Repository, checkout: Path, past: History, branch: str, tree: str, sides: Mapping[str, str]) -> Path:
-    """Create the repository next to its checkout, which need not exist yet; `place` moves it in. It borrows from
-    bough's own (`own`). For a merge, our side is checked out, and all sides are branches."""
+    """Create the repository next to its checkout, which need not exist yet; `place` moves it in. It borrows objects
+    from bough's repository (`own`). For a merge, our side is checked out, and all sides are branches."""
     part = checkout.parent / f"{checkout.name}.git.part"
     disk.remove(os.fsencode(part))
     for name in ("objects/info", f"refs/heads/bough/{branch.partition('/')[0]}", "info"):

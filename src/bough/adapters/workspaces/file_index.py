@@ -77,9 +77,9 @@ class Folder(Struct):
     shared: bool = False
     """Whether it contains a link that bough made to a folder of the person's."""
     rules: bytes = b""
-    """The content id of the `.gitignore` in it; empty if there is none."""
+    """The content id of the folder's `.gitignore`; empty if there is none."""
     id: bytes | None = None
-    """The id of its git tree; None if it is unknown or holds no file that is kept."""
+    """The id of the folder's git tree; None if it is unknown or holds no file that is kept."""
     stamp: bytes = b""
     """The stamp of the folder itself, taken before its entries were read; empty if unknown."""
     other: set[bytes] = field(default_factory=set)

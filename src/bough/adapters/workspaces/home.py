@@ -172,7 +172,8 @@ def _make_config(repo: Path) -> str:
 
 
 OWNER = ".owner"
-"""The ending of the note beside each checkout, which names the process that works in it, and exists before it does."""
+"""The suffix of the note beside each checkout: it names the process that works there, and is made before the
+checkout."""
 
 
 def claim_checkout(checkout: Path, task: str) -> None:

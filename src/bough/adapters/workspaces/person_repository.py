@@ -203,7 +203,8 @@ class PersonCommits:
         raise self._explain(lacks, f"There is no commit `{name}` here: {listed}.")
 
     def find_trees(self, *commits: str) -> list[str]:
-        """Return the tree of the project's folder in each of these commits; of one without it, git's complaint."""
+        """Return the tree of the project's folder in each of these commits; for a commit without it, git's
+        complaint."""
         prefix = self.ask("rev-parse", "--show-prefix").rstrip("/")
         named = "".join(f"{commit}:{prefix}\n" for commit in commits)
         return self.ask("cat-file", "--batch-check=%(objectname)", feed=named).splitlines()
@@ -254,7 +255,8 @@ class PersonCommits:
         return parent
 
     def _explain(self, lacks: str, otherwise: str) -> UsageError:
-        """Say that a shallow clone lacks something, or say something else."""
+        """Return the error that a shallow clone lacks something; if the clone is complete, return `otherwise` as an
+        error."""
         if not lacks or self.ask("rev-parse", "--is-shallow-repository") != "true":
             return UsageError(otherwise)
         fetch = "run `git fetch --unshallow` (in GitHub Actions: `fetch-depth: 0` of actions/checkout)"

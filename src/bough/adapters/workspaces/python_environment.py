@@ -27,7 +27,7 @@ class Environment(Struct, frozen=True):
     prefix: Path
     """The environment's folder on disk."""
     inside: str
-    """The same folder relative to the project; empty if it is outside."""
+    """The environment's folder relative to the project; empty if it is outside."""
     by: str = ""
     """The tool or variable that points to it (`Poetry`, `$VIRTUAL_ENV`); empty if it is simply in the project."""
 

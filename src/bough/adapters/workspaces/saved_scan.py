@@ -31,7 +31,8 @@ from bough.core.textual.spelling import UNREADABLE
 from bough.trust import handles
 
 EXTENSION = b"BOUG"
-"""The name of the extension. Git ignores an unknown one only if its name begins with a capital."""
+"""The name of the extension of git's index format that bough adds. Git ignores an unknown one only if its name begins
+with a capital."""
 _HEAD = struct.Struct(">4sII")
 _ENTRY = struct.Struct(">10I20sH")
 _NO_STAMP = STAMP.pack(*(0,) * 7)

@@ -35,7 +35,8 @@ INSTALLED = shared_folders.NAMES | shared_folders.BUILT | {b".gradle"}
 """Folders that tools install into or build in, and maintain themselves. A clean-up leaves them, because recreating them
 for every check would take minutes and a network."""
 MADE = b"__pycache__"
-"""The folder that is removed even if it is in the tree, because bytecode need not match the source beside it."""
+"""The folder of Python's bytecode, removed even if it is in the tree, because it need not match the source beside
+it."""
 
 
 def in_thread(

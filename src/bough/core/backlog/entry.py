@@ -32,8 +32,8 @@ class GoalEntry(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
     """Goals with a higher number begin first."""
     labels: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
-    """Files that it is expected to change, if the person names them: goals that share one do not run at the same time
-    if there is another goal to run."""
+    """Files that the goal is expected to change, if the person names them: goals that share one do not run at the same
+    time if there is another goal to run."""
     rounds: int | None = None
     tokens: int | None = None
     cost: float | None = None

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from bough.core.budget.limits import Limits, Spend, add_limits, compute_remaining, subtract_limits
 
 ATOMIC_ROUNDS = 40
-"""The rounds of a goal that is one leaf."""
+"""The rounds of a goal that is done as one piece of work (a leaf)."""
 TOKENS_PER_ROUND = 150_000
 """Tokens that a run may use per round, unless a person sets it: a ceiling against a runaway. It is three quarters of a
 usual window, where conversations are compacted."""

@@ -30,7 +30,7 @@ ERROR = 400
 SAME = 200
 """A result of at least this many characters that equals an earlier one is shown only once."""
 WHOLE = 10**9
-"""Unlimited room."""
+"""A number of tokens that no text has: the text is shown whole."""
 AROUND = 8
 """The tokens of the marks around a heading or a code block."""
 

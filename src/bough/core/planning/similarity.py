@@ -58,8 +58,8 @@ _CHECKING_STEMS = frozenset(_stem(word) for word in _CHECKING)
 
 
 def extract_gist(*texts: str) -> frozenset[str]:
-    """Extract the words that name a text's subject: no words of making, and words of checking only if no others
-    remain."""
+    """Extract the words that name a text's subject: without words about making (`add`, `fix`), and with words about
+    checking only if no others remain."""
     told = extract_words(" ".join(texts)) - _MAKING_STEMS
     return told - _CHECKING_STEMS or told
 

@@ -178,7 +178,7 @@ class HookSettings(Section, frozen=True):
     file."""
 
     notify: Command = ""
-    """Starts for every event below except before_*. May also stand outside the section."""
+    """Starts for every event below except before_*. May also be written outside the section."""
     run_finished: Command = ""
     """A run ended with work, proven or not."""
     given_up: Command = ""

@@ -60,7 +60,7 @@ class StuckMemory(Struct, frozen=True):
     failed: tuple[RoundKey[int], ...] = ()
     """The errors of failed calls; only if git trees are known, which show whether something changed in between."""
     trees: tuple[RoundKey[str], ...] = ()
-    """The git trees of the workspace, each with the round from which it held."""
+    """The git trees of the workspace, each with the round since which the workspace had it."""
     reading: tuple[RoundKey[int], ...] = ()
     """The shapes of the last calls in a row that only read something new."""
     known: tuple[int, ...] = ()

@@ -82,7 +82,7 @@ class View(Struct, frozen=True):
     tests_first: bool = False
     tests: bool = True
     hints: int = 0
-    """Failing tests to show beside the files."""
+    """The number of failing tests to show besides the files."""
     lead: str = ""
     """The sentence that introduces these tests."""
 

@@ -30,7 +30,7 @@ _PLAIN_GLYPHS = str.maketrans("✔✘●○◐◌⊘…·›├└│─→", "+
 
 
 class TerminalOutput(Struct, frozen=True):
-    """A stream and what it can show."""
+    """An output stream, and what it can show."""
 
     stream: TextIO
     terminal: bool
