@@ -103,7 +103,7 @@ class BaseChecked(Event, frozen=True):
     why: str = ""
     environment: str = ""
     exit_status: int | None = None
-    """None if the command was killed."""
+    """The check's exit status; None if the command was killed."""
     passed: int = 0
     failed: int = 0
     told: int = 0

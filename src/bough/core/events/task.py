@@ -232,7 +232,7 @@ class CommandFinished(Event, frozen=True):
     output: str
     """The beginning and the end of what the command printed."""
     exit_status: int | None = None
-    """None if the command was killed or interrupted."""
+    """The command's exit status; None if it was killed or interrupted."""
     blob: str = ""
     """The key of the whole output in the blob store, if it was longer."""
     tree: str = ""
