@@ -45,7 +45,7 @@ class Escalate(Struct, frozen=True):
 
 
 class Climb(Struct, frozen=True):
-    """Take the chosen rung."""
+    """Take the chosen step of escalation (rung)."""
 
     decision: Decision
 

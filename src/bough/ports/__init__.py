@@ -99,7 +99,7 @@ class Store(Protocol):
 
 class Model(Protocol):
     name: str
-    """`provider:model`."""
+    """The model's name, `provider:model`."""
 
     @property
     def window(self) -> int:

@@ -51,7 +51,7 @@ class Diagnosis(Struct, frozen=True):
     ok: bool
     says: str
     needed: bool = True
-    """Whether no run can start without it."""
+    """Whether no run can start without the thing."""
     fails: bool = False
     """Whether the thing exists but fails, like a check with failing tests; a run can start all the same."""
 

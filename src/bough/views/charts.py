@@ -18,7 +18,7 @@ T = TypeVar("T")
 Span = tuple[float, float, int, str, int, int]
 """Start, end, kind of work, label, number of merged spans, the round in which it ended."""
 Spent = tuple[float, int, int]
-"""Dollars, tokens, rounds."""
+"""What was spent: dollars, tokens, rounds."""
 TestCount = tuple[float, str, str, int, int]
 """Time, task, source (`base`, `tool`, `check`), passed, failed."""
 POINTS = 120

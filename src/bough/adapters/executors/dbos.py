@@ -61,7 +61,7 @@ class QueuedTask(msgspec.Struct, frozen=True):
     run: str
     path: str
     first: str
-    """`TaskCreated`, as the journal has it."""
+    """The task's event `TaskCreated`, as in the journal."""
     again: Tier | None
     since: int
 
@@ -132,7 +132,7 @@ class DbosExecutor:
     ports: Ports
     """The ports of the run whose tasks are enqueued; set before the first task is."""
     _client: "DBOSClient"
-    """Connected with the first task."""
+    """The client of the queue, which connects with the first task."""
 
     def __init__(self, server: Server, takes: Callable[[str, e.TaskCreated], bool], slots: int) -> None:
         """Make the executor. `slots`: the number of slots that the current workers have."""

@@ -101,7 +101,7 @@ def explain_wait(unheld: Sequence[tuple[str, Sequence[str]]], there: Sequence[Wo
 
 
 class Member(Struct, eq=False):
-    """A worker, as this process which is that worker sees it."""
+    """This process in its role as one of the workers."""
 
     server: Server
     name: str

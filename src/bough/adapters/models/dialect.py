@@ -169,7 +169,7 @@ class HttpModel(RemoteModel):
     """The path of the endpoint's list of models."""
     reader: ClassVar[type[wire.BaseReader]]
     path: ClassVar[str]
-    """The path of its requests, below the base URL."""
+    """The path of the model's requests, below the base URL."""
 
     def __init__(self, client: wire.Client, at: Endpoint, timeout: float, options: Options = DEFAULT) -> None:
         super().__init__(at, timeout, options)

@@ -54,7 +54,7 @@ class Timeouts(Struct, frozen=True):
 class Reply(Struct, frozen=True):
     status: int
     headers: Mapping[str, str]
-    """Names in lower case."""
+    """The headers; their names are in lower case."""
     pieces: AsyncGenerator[bytes, None]
     """The content as it arrives, decompressed."""
 
@@ -108,9 +108,9 @@ class Endpoint(Struct, frozen=True):
     """Where one model is served, and with which key. Its repr has no secret in it."""
 
     name: str
-    """`provider:model`."""
+    """The model's name, `provider:model`."""
     base_url: str
-    """May contain credentials."""
+    """The base URL, which may contain credentials."""
     key: str = ""
     key_variable: str = ""
     """The environment variable that holds the key; empty when the endpoint takes none."""

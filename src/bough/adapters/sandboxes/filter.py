@@ -105,7 +105,7 @@ _TERMINAL = (0x5412, 0x541C)
 """The ioctl requests TIOCSTI and TIOCLINUX, with which a process could type into the person's terminal."""
 AF_UNIX = 1
 INTERNET = (2, 10, 16)
-"""AF_INET, AF_INET6 and AF_NETLINK."""
+"""The address families of commands with a network: AF_INET, AF_INET6 and AF_NETLINK."""
 
 # Instructions of classic BPF: load a word of the call's data, compare and jump, return.
 _LOAD, _JEQ, _JGE, _JSET, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06

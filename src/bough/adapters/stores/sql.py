@@ -35,7 +35,7 @@ PATIENCE = 60.0
 """Seconds to wait for another process's write, or for the server, if giving up would lose work."""
 OBJECT = 40
 IDS = re.compile(rb"\b(?:[0-9a-f]{64}|[0-9a-f]{40})\b")
-"""Names of blobs, and of git's objects."""
+"""Pattern for names of blobs and of git's objects."""
 _EVENTS = "SELECT seq, task, version, at, kind, body, chain FROM events WHERE run = %s"
 
 

@@ -18,7 +18,7 @@ class RunStarted(Event, frozen=True):
     folder: str
     """The person's working folder, relative to the tree's root; the agent starts there."""
     models: dict[str, str]
-    """Tier → `provider:model`."""
+    """The models by tier, as `provider:model`."""
     limits: Limits
     rules: Rules
     version: str
@@ -79,7 +79,7 @@ class RunResumed(Event, frozen=True):
     setup: str = ""
     """The command that sets a checkout up from now on; empty if it stays the same."""
     agents: dict[str, str] = {}
-    """Role or tier → outside agent, from here on; empty: as before."""
+    """The outside agents by role or tier from now on; empty if they stay the same."""
     agent_env: tuple[str, ...] = ()
     agent_network: str = ""
     by: str = ""
@@ -145,7 +145,7 @@ class CheckScouted(Event, frozen=True):
     rounds: int = 0
     """The number of questions to the model."""
     seconds: float = 0.0
-    """Time in those questions."""
+    """Seconds spent on the questions to the model."""
 
     @property
     def spend(self) -> Spend:
@@ -188,7 +188,7 @@ class Rechecked(Event, frozen=True):
     onto: str
     """The branch or commit with which the work was merged; empty for main."""
     commit: str
-    """The commit that `onto` was at."""
+    """The commit that the branch `onto` pointed to."""
     standing: Literal["proven", "conflicts", "broken"]
     culprit: str = ""
     """The commit that the work conflicts with, or that broke it; empty if unknown."""

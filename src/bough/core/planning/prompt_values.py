@@ -210,7 +210,7 @@ MANIFESTS = frozenset(
     """pyproject.toml setup.py setup.cfg package.json Cargo.toml go.mod pom.xml build.gradle build.gradle.kts
     CMakeLists.txt Gemfile composer.json mix.exs Package.swift BUILD BUILD.bazel deno.json pubspec.yaml""".split()  # noqa: SIM905
 )
-"""A folder with one of these is a package."""
+"""Files that make the folder around them a package."""
 NAMED, PACKAGES, FOLDERS = 0.45, 0.27, 0.23
 """How the characters of the list are divided among named files, packages and folders."""
 _COMMON = frozenset(

@@ -33,7 +33,7 @@ class Preset(Section, frozen=True):
 
 
 class Models(Section, frozen=True):
-    """`provider:model` by tier."""
+    """The models by tier, as `provider:model`."""
 
     main: str | None = None
     fast: str | None = None

@@ -17,7 +17,7 @@ from bough.core.verdict.language import is_test_path
 ANSWER = 1_500
 """The number of tokens of its own last answer that the model sees again."""
 OUTPUT = 700
-"""Tokens of a block's result."""
+"""The most tokens of a block's result."""
 
 
 def render_as_text(messages: Iterable[Message]) -> PersistentList[Message]:
@@ -49,7 +49,7 @@ SMALL_WINDOW = 16_384
 UNKNOWN_WINDOW = 8_192
 """The assumed window of a model that does not report one."""
 RESERVED = 2_500
-"""Tokens for the task itself and for the answer."""
+"""Tokens that are kept free for the task itself and for the answer."""
 SHORT = 250
 """The number of lines up to which rewriting a whole file works best."""
 FILES = 12
@@ -58,12 +58,12 @@ MOST_NAMES = 60
 FAILURES = 3
 """Failing tests to show: one directs the next change, thirty hide it."""
 FAILURE = 350
-"""Tokens of each failing test."""
+"""The most tokens of each failing test."""
 HINT = 80
-"""Tokens of a hinted test's failure."""
+"""The most tokens of a hinted test's failure."""
 _COMMENT = re.compile(r"\s*(#|//)")
 _ADDRESS = re.compile(r"\[[^\]]+\]:")
-"""The address of a link."""
+"""Pattern for the address of a link."""
 LINES = 12
 """The most lines of an output without recognisable errors."""
 ENDLESS = "It was stopped after {} seconds without a result: the code is far too slow, or a loop never ends."
@@ -98,7 +98,7 @@ VIEWS = {
 
 
 def compute_room(window: int) -> int:
-    """Compute the tokens for files."""
+    """Compute the tokens that are left for files."""
     window = min(window or UNKNOWN_WINDOW, SMALL_WINDOW)
     return max(window - RESERVED - window // 8, window // 4)
 

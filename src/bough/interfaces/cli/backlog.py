@@ -1,4 +1,4 @@
-"""`bough backlog`"""
+"""The command `bough backlog`."""
 
 import time
 from collections.abc import Sequence

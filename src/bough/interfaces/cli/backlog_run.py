@@ -1,4 +1,4 @@
-"""`bough backlog run` and `bough backlog check`"""
+"""The commands `bough backlog run` and `bough backlog check`."""
 
 import time
 from contextlib import nullcontext

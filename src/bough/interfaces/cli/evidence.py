@@ -1,4 +1,4 @@
-"""`bough examine`, `bough receipt` and `bough recheck`"""
+"""The commands `bough examine`, `bough receipt` and `bough recheck`."""
 
 import shlex
 from functools import partial

@@ -1,4 +1,4 @@
-"""`bough hooks`"""
+"""The command `bough hooks`."""
 
 import os
 import shlex

@@ -1,4 +1,4 @@
-"""`bough log`"""
+"""The command `bough log`."""
 
 import sys
 from collections.abc import Callable

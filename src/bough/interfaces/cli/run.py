@@ -1,4 +1,4 @@
-"""`bough run` and `bough resume`"""
+"""The commands `bough run` and `bough resume`."""
 
 import os
 from collections.abc import Mapping

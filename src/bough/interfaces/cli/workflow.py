@@ -1,4 +1,4 @@
-"""`bough workflow`"""
+"""The command `bough workflow`."""
 
 import os
 import sys
