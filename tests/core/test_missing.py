@@ -114,6 +114,8 @@ COULD_NOT_RUN = [
     (134, "t: t.c:5: main: Assertion `add(2, 3) == 5' failed.\nmake: *** [test] Aborted", ""),
     (2, "cppcheck -v . 2> err.txt\nmake: *** [Makefile:208: check] Error 127", "the command `cppcheck`"),
     (1, "emacs: standard input is not a tty", "it needs a terminal"),
+    (1, "Packages suggested but not available:\n  'a'\n\nSuggested packages are required.", "Suggested packages are"),
+    (1, "Package suggested but not available: ‘a’\n\nSuggested packages are required.", "not available: ‘a’"),
     (1, "configure: error: Your intltool is too old.", "first test: configure: error: Your"),
     (1, "pattern ./...: directory prefix . does not contain main module", "go.mod is not there"),
     (1, "assert 1 == 2, about psycopg2", ""),
@@ -231,6 +233,9 @@ def test_a_runner_that_names_only_failing_tests_shows_that_the_others_ran() -> N
     assert find_missing(1, "rake test", "", few, base) is None
     assert set_aside(few, base) == {case.id: "rack is not installed (Gemfile names it)"}
     assert find_missing(1, "rake test", "", Report("closing line", (case,), passed=0, failed=1), base) is not None
+    file = Case("t/a.t", "failed", "LoadError: cannot load such file -- rack")
+    base = ProjectFacts({"Gemfile": 'gem "rack"'}, ["t/a.t"])
+    assert find_missing(1, "rake test", "", Report("closing line", (file,), passed=5, failed=1), base) is not None
 
 
 def test_tests_that_need_an_empty_submodule_are_set_aside() -> None:

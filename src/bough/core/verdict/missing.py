@@ -65,14 +65,11 @@ def find_missing(
     if report.passed and report.failing:
         # If half of the tests fail for lack of a package, the product itself can hardly be loaded.
         packages = Counter(one for one in _list_lacks(report, base).values() if one.kind == "package" and one.declared)
-        ran = [case for case in report.cases if case.outcome != "skipped"]
         # Some runners name only the failed tests; others name files, and count the tests in them.
-        named = any(case.outcome == "passed" for case in ran)
-        most = (
-            packages.most_common(1)
-            if packages.total() * 2 >= (len(ran) if named else report.passed + report.failed)
-            else []
-        )
+        cases = [case for case in report.cases if case.outcome != "skipped"]
+        all_named = any(case.outcome == "passed" or case.id in base.paths for case in cases)
+        half = (len(cases) if all_named else report.passed + report.failed) / 2
+        most = packages.most_common(1) if packages.total() >= half else []
         return next((one for one, _ in most if not _is_named(one.name, base.goal)), None)
     said = [f"{case.message}\n{case.trace}" for case in report.failing]
     found = _find_package([*said, text], base, _list_own_names(base))
@@ -118,7 +115,10 @@ def find_stop(exit_status: int | None, command: str, text: str, report: Report, 
     own = _UNMADE if exit_status not in NOT_STARTED else r"(?!)"
     lines = [line.strip() for line in text[-_READ:].splitlines() if line.strip() and not re.search(own, line)]
     hard = next((at for at, line in enumerate(lines) if re.match(_STOPS, line)), None)
-    weak = next((at for at, line in reversed([*enumerate(lines)]) if re.search(ABSENCE, line)), None)
+    absent = [at for at, line in enumerate(lines) if re.search(ABSENCE, line)][-5:]
+    # The last one, or one just before it that quotes a name.
+    weak = next((at for at in reversed(absent) if at > absent[-1] - 5 and re.search(r"[\"'`‘]\w", lines[at])), None)
+    weak = weak if weak is not None or not absent else absent[-1]
     around = "" if hard is None else "\n".join(lines[max(hard - 5, 0) :])
     if hard is not None and _is_own_error(lines[hard], base) and not re.search(ABSENCE, around):
         return None

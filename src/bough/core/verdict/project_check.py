@@ -8,7 +8,6 @@ nothing about another.
 
 import posixpath
 import re
-from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 
@@ -16,6 +15,7 @@ from msgspec.structs import replace
 
 from bough.core.acceptance.verdict import Check
 from bough.core.shell_syntax import find_folder, find_scripts, split_commands
+from bough.core.verdict.language import is_test_name
 from bough.core.verdict.languages.c import MAKE_INPUTS
 from bough.core.verdict.paths import find_stem, find_suffix, last_segment, list_parents, parent_folder
 from bough.core.verdict.project_files import ProjectFiles, run_in_folder
@@ -69,7 +69,14 @@ def list_project_checks(look: ProjectFiles, start: str = "", goal: str = "") -> 
     if len(meant) == 1:
         said = f"; the goal names it, and {len(below) - 1} others here are not checked (--dir, --check CMD)"
         return [replace(check, why=f"{check.why}{said}") for check in list_project_checks(look, meant[0])]
-    return [_join_checks(below)] if below else []
+    return [_join_checks(below)] if below else _list_files(look)
+
+
+def _list_files(look: ProjectFiles) -> list[Check]:
+    """List the check of a project whose files say nothing of tests: each test file by its language's program."""
+    tests = [path for path in look.near if is_test_name(path) and f".{find_suffix(path)}" in RUNNABLE]
+    alone = [check for path in tests[:_MOST_PROJECTS] if (check := find_file_check(path, look))]
+    return [Check(" && ".join(check.command for check in alone), f"there is a {alone[0].why}")] if alone else []
 
 
 def _move(check: Check, place: str) -> Check:
@@ -125,10 +132,9 @@ def _list_checks_in(look: ProjectFiles) -> list[Check]:
 
 def _list_stated(look: ProjectFiles, known: Sequence[ProjectCommand]) -> Iterator[ProjectCommand]:
     """List the test commands that the project's own files state. If bough would use the same runner anyway, return
-    bough's command with the file's arguments, or without them if the files run parts of the tests separately."""
+    bough's command with the file's arguments; before one that names a part of the tests also that for all of them."""
     whole = {find_runner_behind(hit.command, look): hit.command for hit in known}
     targets = frozenset(name for runner in RUNNERS for name in runner.find_targets(look)[1])
-    found: list[tuple[ProjectCommand, str, str]] = []
     for one in list_commands(look):
         command, name = one.command, recognise(one.command)
         runner = find_runner(name)
@@ -140,15 +146,11 @@ def _list_stated(look: ProjectFiles, known: Sequence[ProjectCommand]) -> Iterato
         ):
             continue
         rest = runner.strip_reporting(command) if runner and name in whole else None
-        if rest is None:
-            found.append((one, "", command))
+        if rest is not None and re.fullmatch(_NO_SELECTION, rest):
+            yield one._replace(command=f"{whole[name]} {rest}".strip())
         else:
-            found.append((one, name, f"{whole[name]} {rest}".strip() if re.fullmatch(_NO_SELECTION, rest) else command))
-    parts = Counter(
-        name for name, command in {(name, command) for _, name, command in found} if command != whole.get(name)
-    )
-    for one, name, command in found:
-        yield one._replace(command=whole[name] if name and parts[name] > 1 else command)
+            yield from () if rest is None else [one._replace(command=whole[name])]
+            yield one
 
 
 def _runs_tests(command: str, path: str, look: ProjectFiles, targets: Collection[str]) -> bool:
