@@ -141,19 +141,26 @@ class CheckEnvironment(Struct, frozen=True):
     def for_missing(self, missing: Missing, base: ProjectFacts) -> str:
         """Explain in one or two sentences how to provide the missing thing."""
         # A program in a folder of the project comes from its set-up (`vendor/bin/phpunit`), not from the system.
-        program = missing.name if missing.kind == "command" else missing.module * (missing.kind == "start")
-        get = self._get_program(program) if program and "/" not in program and not missing.why else ""
-        if get := get or (self._get_packages(missing.name, base) if missing.kind == "start" else ""):
-            return f"{get}{self._mention_left_out()}"
-        kind = "package" if missing.kind == "command" and missing.language else missing.kind
-        name = "HOST" if missing.name == "another host" else missing.name
-        name = _name_service(name) if kind == "service" else name.partition(", from which")[0]
-        how = _PROVIDED[kind].format(name) if kind in _PROVIDED else self._explain_install(missing)
+        kind, program = missing.kind, missing.name if missing.kind == "command" else missing.module
+        system = kind in ("command", "start") and program and "/" not in program and not missing.why
+        how = _offer_program(program) if system else ""
+        if how := how or (self._get_packages(missing.name, base) if kind == "start" else ""):
+            return f"{how}{self._mention_left_out()}"
+        kind = "package" if kind == "command" and missing.language else kind
+        name = "HOST" if missing.name == "another host" else missing.name.partition(", from which")[0]
+        how = _PROVIDED[kind].format(_name_service(name) if kind == "service" else name) if kind in _PROVIDED else ""
+        # A module may be in the package that is named after the one above it (`PPI::Tokenizer`).
+        wider = re.sub(r"-[^-]+(?=-\w+$)", "", missing.debian) if "::" in name else missing.debian
+        packages = (missing.debian, wider, name.lower())
+        if not (how := how or (_offer_install([(name, packages, missing.get)]) if missing.debian else "")):
+            prefix = str(self.found.inside or self.found.prefix) if self.found is not None else ""
+            language = next((each for each in LANGUAGES if each.name == missing.language), NEUTRAL)
+            how = language.explain_install(missing, self.environment, prefix)
         if not missing.declared:
             how += " Should the work write it, name it in the goal."
-        if kind in ("network", "package") or (kind == "start" and missing.language):
+        elif kind in ("network", "package") or (kind == "start" and missing.language):
             # The project's set-up does not install what the project does not declare.
-            offered = self._offer_setup(missing, base) if missing.declared else ""
+            offered = self._offer_setup(missing, base)
             how = how if offered.startswith("Install") and "`apt-get" in how else offered or how
         return how if kind in ("loopback", "submodule") else how + self._mention_left_out()
 
@@ -172,7 +179,7 @@ class CheckEnvironment(Struct, frozen=True):
         if not setup:
             return ""
         program = setup.split()[0]
-        first = "" if shutil.which(program) else self._get_program(program) or f"Install {program}."
+        first = "" if shutil.which(program) else _offer_program(program) or f"Install {program}."
         return f"{first} " * bool(first) + (
             f"The project's own set-up is `{setup}` ({where}): run it, or let bough run it in the copies it works in, "
             f'with `--setup "{setup}" --network registries` (`[check] setup` in bough.toml).'
@@ -185,69 +192,26 @@ class CheckEnvironment(Struct, frozen=True):
         """Explain how to get what the lines with which a check stopped name: by the packages that apt lists here, or
         those that the project's CI installs; empty: unknown."""
         rows = list_packages(said, base.paths)
-        known = (
-            get
-            for name, _, _ in rows
-            if any(name in each.provided for each in LANGUAGES) and (get := self._get_program(name))
-        )
-        if found := next(known, ""):
+        if found := _offer_install([(name, (debian,), get) for name, debian, get in rows]):
             return found
-        if found := _find_debian(*(debian for _, debian, _ in rows)):
-            name, get = next((name, get) for name, debian, get in rows if _is_package(found, debian))
-            return f"Install {name}: `apt-get install {found}` as root{f', or `{get}`' if get else ''}."
-        if way := next((f"`{get}`" for _, _, get in rows if get), ""):
-            return f"Install {rows[0][0]}: {way}."
         phrases = [*re.findall(r"(?:[A-Z][\w+]+ )+[A-Z][\w+]+", said), *(name for name, _, _ in rows)]
         if found := next(filter(None, map(_search_debian, phrases)), ""):
             return f"Install what it asks for: `apt-get install {found}` as root."
-        return next(
-            (
-                f"The project's CI installs its packages with `{hit[0]}` as root ({one.why})."
-                for one in list_commands(self._look(base))
-                if (hit := re.search(r"\bapt(?:-get)? (?:-\S+ )*install(?: +[\w.+:-]+)+$", one.command))
-            ),
-            "",
-        )
-
-    def _get_program(self, program: str) -> str:
-        """Explain how to get a program here; empty: unknown."""
-        how = next((each.provided[program] for each in LANGUAGES if program in each.provided), "")
-        how = how or ("apt-get install " + found if (found := _find_debian(*_spell_package(program))) else "")
-        by = how.split(" ", 1)[0]
-        if by == "apt-get":
-            return f"Install {program}: `{how}` as root." if shutil.which(by) else ""
-        if not how or shutil.which(by):
-            return f"Install {program}: `{how}`." if how else ""
-        before = self._get_program(by)
-        return f"{before} Then {program}: `{how}`." if before else ""
-
-    def _explain_install(self, missing: Missing) -> str:
-        prefix = str(self.found.inside or self.found.prefix) if self.found is not None else ""
-        language = next((each for each in LANGUAGES if each.name == missing.language), NEUTRAL)
-        # A module may be in the package that is named after the one above it (`PPI::Tokenizer`).
-        wider = re.sub(r"-[^-]+(?=-\w+$)", "", missing.debian) if "::" in missing.name else missing.debian
-        if missing.debian and (found := _find_debian(missing.debian, wider, missing.name.lower())):
-            by = f", or `{missing.get}`" if missing.get else ""
-            return f"Install {missing.name}: `apt-get install {found}` as root{by}."
-        return language.explain_install(missing, self.environment, prefix)
+        for one in list_commands(self._look(base)):
+            if hit := re.search(r"\bapt(?:-get)? (?:-\S+ )*install(?: +[\w.+:-]+)+$", one.command):
+                return f"The project's CI installs its packages with `{hit[0]}` as root ({one.why})."
+        return ""
 
     def _mention_left_out(self) -> str:
-        if not (names := self._list_left_out()):
-            return ""
-        listed = ", ".join(f"`{name}`" for name in names[:MOST_LEFT_OUT])
-        return (
-            f" Ignored files that are not in the checkout: {listed}; `[workspace] link` or `copy` in bough.toml adds "
-            "them."
-        )
+        listed = ", ".join(f"`{name}`" for name in self._list_left_out()[:MOST_LEFT_OUT])
+        adds = "`[workspace] link` or `copy` in bough.toml adds them."
+        return f" Ignored files that are not in the checkout: {listed}; {adds}" if listed else ""
 
     def _find_mentioned(self, text: str) -> tuple[str, ...]:
         """Find ignored files that a failing check's output names: it may have needed them."""
-        found = []
-        for name in self._list_left_out():
-            last = name.rstrip("/").rsplit("/", 1)[-1]
-            if len(last) > 2 and re.search(rf"(?<![\w.-]){re.escape(last)}(?![\w-])", text):
-                found.append(name)
-        return tuple(found[:MOST_LEFT_OUT])
+        ends = ((name, last_segment(name.rstrip("/"))) for name in self._list_left_out())
+        found = (n for n, end in ends if len(end) > 2 and re.search(rf"(?<![\w.-]){re.escape(end)}(?![\w-])", text))
+        return tuple(found)[:MOST_LEFT_OUT]
 
     def _list_left_out(self) -> list[str]:
         """List ignored files without those that tools regenerate, or that checkouts get anyway."""
@@ -264,6 +228,7 @@ OR_ANOTHER = "or pass another check"
 """The words of advice that knows no way to get the missing thing."""
 
 
+_CHECK = "`--check CMD` (or `[check] command` in bough.toml)"
 _PROVIDED = {
     "network": "Let commands reach it: `--network allow:{}`, or `--network registries` for the package registries "
     "(`[sandbox] network` in your settings); or install what it downloads beforehand and pass a check that uses it: "
@@ -274,26 +239,43 @@ _PROVIDED = {
     "submodule": "Fetch it with `git submodule update --init --recursive`.",
     "permission": 'Let commands read it: `[sandbox] readable = ["{}"]` in your settings '
     "(~/.config/bough/config.toml), or pass a check that does without it: `--check CMD`.",
-    "target": "Pass the command that runs the tests: `--check CMD` (or `[check] command` in bough.toml).",
-    "tests": "Pass the command that runs the tests: `--check CMD` (or `[check] command` in bough.toml).",
-    "start": f"Provide what it asks for (`{{}}`), {OR_ANOTHER} with `--check CMD` (or `[check] command` in "
-    "bough.toml); should the work repair this, say so in the goal.",
+    "target": f"Pass the command that runs the tests: {_CHECK}.",
+    "tests": f"Pass the command that runs the tests: {_CHECK}.",
+    "start": f"Provide what it asks for (`{{}}`), {OR_ANOTHER} with {_CHECK}; should the work repair this, say so in "
+    "the goal.",
     "ignored": 'Let every checkout have it: `[workspace] copy = ["{}"]` in bough.toml, or put it under git.',
-    "terminal": "Pass a check that runs without a terminal: `--check CMD` (or `[check] command` in bough.toml).",
+    "terminal": f"Pass a check that runs without a terminal: {_CHECK}.",
     "output": "Make it print less, or pass a check that runs a part: `--check CMD`.",
     "program": "Make it executable (`chmod +x`), or pass how it is run: `--check CMD`.",
     "time": "Raise the limit (`[check] timeout` in bough.toml, in seconds), or pass a check that runs a part: `--check "
     "CMD`; if the work should make it finish, say so in the goal.",
-    "command": f"Install {{}}, {OR_ANOTHER} with `--check CMD` (or `[check] command` in bough.toml); "
-    "`[workspace] env` can set PATH.",
+    "command": f"Install {{}}, {OR_ANOTHER} with {_CHECK}; `[workspace] env` can set PATH.",
 }
 """Ways to provide a missing thing, by its kind; a package is installed as its language says."""
 
 
-def _spell_package(program: str) -> tuple[str, ...]:
-    """Return the names that the package of a program or library may have."""
-    name = re.sub(r"[-_]config$", "", program.lower())
-    return program.lower(), f"lib{name.removeprefix('lib')}-dev", f"{name}-dev", name.partition("_")[0]
+def _offer_install(rows: Sequence[tuple[str, Sequence[str], str]]) -> str:
+    """Explain how to get the first of some things for which there is a way here; empty: for none. A row has a name, the
+    Debian packages that may contain it, and a command that installs it."""
+    for name, _, _ in rows:
+        how = next((each.provided[name] for each in LANGUAGES if name in each.provided), "")
+        by = how.split(" ", 1)[0]
+        if how and shutil.which(by):
+            return f"Install {name}: `{how}`{' as root' if by == 'apt-get' else ''}."
+        if how and by != "apt-get" and (before := _offer_program(by)):
+            return f"{before} Then {name}: `{how}`."
+    found = _find_debian(*(one for _, packages, _ in rows for one in packages))
+    for name, packages, get in rows:
+        if found and any(_is_package(found, one) for one in packages):
+            return f"Install {name}: `apt-get install {found}` as root{f', or `{get}`' if get else ''}."
+    return next((f"Install {rows[0][0]}: `{get}`." for _, _, get in rows if get), "")
+
+
+def _offer_program(name: str) -> str:
+    """Explain how to get a program or a library; its package may have one of several names."""
+    low, bare = name.lower(), re.sub(r"[-_]config$", "", name.lower())
+    packages = (low, f"lib{bare.removeprefix('lib')}-dev", f"{bare}-dev", bare.partition("_")[0])
+    return _offer_install([(name, packages, "")])
 
 
 def _find_debian(*names: str) -> str:
@@ -324,12 +306,12 @@ def is_published(missing: Missing) -> bool:
 
 
 def _is_package(package: str, wanted: str) -> bool:
-    """Whether a package is the wanted one, with its version in its name (`guile-3.0-dev`) or spelled with `++`."""
-    stem = re.escape(wanted.removeprefix("lib").removesuffix("-dev").replace("+", "p"))
-    near = wanted.endswith("-dev") and re.fullmatch(rf"(?:lib)?{stem}[\d.-]*-dev", package.replace("+", "p"))
-    # pkg-config's `gtk+-2.0` is in libgtk2.0-dev, its `gtk+-3.0` in libgtk-3-dev.
-    bare, other = (re.sub(r"^lib|-dev$|[+.-]", "", name).rstrip("0") for name in (package, wanted))
-    return package == wanted or bool(near) or (wanted.endswith("-dev") and bare == other)
+    """Whether a package is the wanted one, perhaps with its version in its name (`guile-3.0-dev`) or another spelling:
+    pkg-config's `gtk+-2.0` is in libgtk2.0-dev, its `gtk+-3.0` in libgtk-3-dev."""
+    bare = [re.sub(r"^lib|-dev$", "", name).replace("++", "pp") for name in (package, wanted)]
+    stem, asked = (re.sub(r"[^a-z]", "", name) for name in bare)
+    version, least = (re.sub(r"\D", "", name).rstrip("0") for name in bare)
+    return package == wanted or (wanted.endswith("-dev") and stem == asked and version.startswith(least))
 
 
 def _ask_apt(*words: str) -> str:
@@ -342,9 +324,8 @@ def _ask_apt(*words: str) -> str:
 
 def _name_service(address: str) -> str:
     """Find the usual name of a service by its port, in the system's list (`redis`)."""
-    port = address.partition(":")[2]
-    with suppress(OSError, OverflowError):
-        return socket.getservbyport(int(port)) if port else "NAME"
+    with suppress(OSError, OverflowError, ValueError):
+        return socket.getservbyport(int(address.partition(":")[2]))
     return "NAME"
 
 
