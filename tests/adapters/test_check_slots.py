@@ -68,18 +68,17 @@ def test_a_slot_that_is_given_to_someone_called_off_is_not_lost() -> None:
         slots, order = CheckSlots(1), list[int]()
 
         async def check(number: int) -> None:
-            await slots.take(lambda line: None)
-            order.append(number)
-            slots.release()
+            async with slots.free:
+                order.append(number)
 
-        await slots.take(lambda line: None)
+        await slots.free.acquire()
         waiting = [asyncio.create_task(check(number)) for number in range(4)]
         await asyncio.sleep(0)
-        slots.release()  # to the first …
+        slots.free.release()  # to the first …
         waiting[0].cancel()  # … who is called off at this very moment
         await asyncio.gather(*waiting, return_exceptions=True)
         assert order == [1, 2, 3]
-        await asyncio.wait_for(slots.take(lambda line: None), 240)
+        await asyncio.wait_for(slots.free.acquire(), 240)
 
     asyncio.run(main())
 

@@ -24,23 +24,11 @@ class CheckSlots:
     def __init__(self, count: int | None = None) -> None:
         """Make the slots. `count`: their number; None: one per processor."""
         self.count = count or count_processors()
-        self._slots = asyncio.Semaphore(self.count)
+        self.free = asyncio.Semaphore(self.count)
 
     def limit(self, sandbox: Sandbox) -> Sandbox:
         """Return a wrapper of the sandbox, for checks, in which every command takes a slot."""
         return cast(Sandbox, _LimitedSandbox(sandbox, self))
-
-    async def take(self, say: Callable[[str], None]) -> None:
-        """Take a slot; if none is free, wait for one and show the reason with `say`."""
-        waits = self._slots.locked()
-        if waits:
-            say(f"waiting for a check slot: {self.count} of {self.count} in use (--checks)")
-        await self._slots.acquire()
-        if waits:
-            say("")  # Otherwise the reason would stay on the screen until the check prints something.
-
-    def release(self) -> None:
-        self._slots.release()
 
 
 class _LimitedSandbox:
@@ -53,8 +41,10 @@ class _LimitedSandbox:
     async def run(
         self, argv: Sequence[str], *, progress: Callable[[str], None] = lambda line: None, **given: Any
     ) -> CommandResult:
-        await self._slots.take(progress)
-        try:
+        count = self._slots.count
+        if waits := self._slots.free.locked():
+            progress(f"waiting for a check slot: {count} of {count} in use (--checks)")
+        async with self._slots.free:
+            if waits:
+                progress("")  # Otherwise the reason would stay on the screen until the check prints something.
             return await self._sandbox.run(argv, progress=progress, **given)
-        finally:
-            self._slots.release()

@@ -164,12 +164,22 @@ class Judge:
         return reason, passed
 
     async def _find_objection(self, work: CheckedWork) -> Objection | None:
-        """Find the first objection to a check that passed, the cheap ones first."""
+        """Find the first objection to a check that passed, the cheap ones first: original tests that fail on the new
+        code, tests of an earlier step that no longer run, and tests that pass whatever they expect."""
+        run, task = work.run, work.task
         if work.merged:
             return None
+        if work.question is not None:
+            work.say("test files changed: running the original tests against the new code")
+            if found := await self._originals.list_disagreements(work, work.question, work.ran.report):
+                if task.step.may_edit_tests or all(task.rules.checks.allows(one.test, one.path) for one in found):
+                    return Objection("", "passed", found)
+                return Objection(rulings.describe_disagreement(found), "needs_approval", found)
         # Dropped tests come after the original ones: a test that they cover is not missing, wherever it is now.
-        if found := await self._find_disagreements(work) or await self._find_dropped(work):
-            return found
+        if run.base and run.base != task.base and not task.step.may_edit_tests:
+            older = await self._runner.at_tree(work, run.base)
+            if dropped := rulings.find_dropped(work.ran.report, work.known.report, older.report):
+                return Objection(dropped)
         why = await self._altered.ask(work)
         return Objection(f"the check passed, but {why}") if why else None
 
@@ -213,29 +223,6 @@ class Judge:
         # The number of tests may already vary at the base: only a test that runs there twice can be lost.
         again = await self._runner.in_fresh_checkout(work, task.base)
         return rulings.find_lost(ran.report, known.report, same, again.report)
-
-    # ── objections to a check that passed ──────────────────────────────────────────────────────────────────────────
-
-    async def _find_disagreements(self, work: CheckedWork) -> Objection | None:
-        """Find original tests that fail on the new code, if anything on the test side changed."""
-        if work.question is None:
-            return None
-        work.say("test files changed: running the original tests against the new code")
-        found = await self._originals.list_disagreements(work, work.question, work.ran.report)
-        if not found:
-            return None
-        if _is_allowed(work.task, found):
-            return Objection("", "passed", found)
-        return Objection(rulings.describe_disagreement(found), "needs_approval", found)
-
-    async def _find_dropped(self, work: CheckedWork) -> Objection | None:
-        """Find tests that an earlier step of this run wrote, and that no longer run."""
-        run, task = work.run, work.task
-        if not run.base or run.base == task.base or task.step.may_edit_tests:
-            return None
-        older = await self._runner.at_tree(work, run.base)
-        dropped = rulings.find_dropped(work.ran.report, work.known.report, older.report)
-        return Objection(dropped) if dropped else None
 
     # ── flaky tests ─────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -295,9 +282,3 @@ def _find_aside(work: CheckedWork) -> set[str]:
     """Find the tests that cannot run here: they could not at the base either, for the same reason."""
     goal = f"{work.run.plan.goal.instructions}\n{work.task.step.instructions}"
     return still_aside(work.known.aside, goal, work.known.report.failing, work.ran.report.failing)
-
-
-def _is_allowed(task: Task, found: tuple[Disagreement, ...]) -> bool:
-    """Whether somebody allowed in advance that these tests change."""
-    checks = task.rules.checks
-    return task.step.may_edit_tests or all(checks.allows(one.test, one.path) for one in found)

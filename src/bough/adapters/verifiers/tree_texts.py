@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Collection, ItemsView, Iterable, Iterator, Mapping
+from functools import cached_property
 
 from bough.core.verdict.registry import MANIFESTS
 from bough.core.verdict.test_files import is_watched
@@ -17,11 +18,11 @@ class TreeTexts(Mapping[str, str]):
 
     def __init__(self, contents: Contents, command: str, known: dict[str, str]) -> None:
         """`known`: texts by their ids, for all trees."""
-        self.contents = contents
-        self._command = command
-        self._known = known
-        self._paths: list[str] | None = None
-        self._single = 0
+        self.contents, self._command, self._known, self._single = contents, command, known, 0
+
+    @cached_property
+    def _paths(self) -> list[str]:
+        return [path for path in self.contents.paths() if is_watched(path, self._command)]
 
     def _id(self, path: str) -> str:
         return self.contents.id(path) if is_watched(path, self._command) else ""
@@ -30,12 +31,10 @@ class TreeTexts(Mapping[str, str]):
         return isinstance(path, str) and bool(self._id(path))
 
     def __iter__(self) -> Iterator[str]:
-        if self._paths is None:
-            self._paths = [path for path in self.contents.paths() if is_watched(path, self._command)]
         return iter(self._paths)
 
     def __len__(self) -> int:
-        return sum(1 for _ in self)
+        return len(self._paths)
 
     def __getitem__(self, path: str) -> str:
         id = self._id(path)
@@ -53,9 +52,7 @@ class TreeTexts(Mapping[str, str]):
     def load(self, paths: Iterable[str]) -> None:
         """Read all of these texts that are not known yet, at once."""
         wanted = {path: id for path in paths if (id := self._id(path)) and id not in self._known}
-        if not wanted:
-            return
-        texts = self.contents.read(list(wanted))
+        texts = self.contents.read(list(wanted)) if wanted else {}
         self._known |= {id: texts.get(path, "") for path, id in wanted.items()}
 
 
@@ -73,8 +70,8 @@ class Texts:
             # Manifests are read again and again: load them now, in a thread, not one by one while everyone waits.
             await asyncio.to_thread(texts.load, MANIFESTS)
             self._trees[tree, command] = texts
-            while len(self._trees) > KEPT:
-                del self._trees[next(iter(self._trees))]
+            for old in list(self._trees)[:-KEPT]:
+                del self._trees[old]
         found = self._trees[tree, command]
         if needed:
             await asyncio.to_thread(found.load, needed)

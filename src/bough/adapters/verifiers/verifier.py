@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
 from bough.adapters.verifiers.ask_original_tests import OriginalTests
@@ -61,19 +60,16 @@ class CheckFinder:
         or a runner that also runs the tests of the one at the base, may come from the work."""
         if not task.step.requires_testing:
             return None
-        found = await self._find(task)
-        return replace(found, environment=self._environment.environment) if found is not None else None
-
-    async def _find(self, task: Task) -> Check | None:
         if task.step.test_command:
-            return find_check(task.step, task.id, (), (await self._texts.of(task.base)).get)
-        base, own = await self._find_in(task, task.base)
-        now, own_now = await self._find_in(task, task.tree) if task.tree != task.base else (base, own)
-        if base is None or now is None:
-            return base or now
-        runner = find_runner(now.runner)
-        wider = runner is not None and base.runner in runner.runs_tests_of
-        return now if wider or (own and not own_now) else base
+            found = find_check(task.step, task.id, (), (await self._texts.of(task.base)).get)
+        else:
+            found, own = await self._find_in(task, task.base)
+            if task.tree != task.base:
+                now, own_now = await self._find_in(task, task.tree)
+                runner = find_runner(now.runner) if now is not None else None
+                wider = found is None or (runner is not None and found.runner in runner.runs_tests_of)
+                found = now if now is not None and (wider or (own and not own_now)) else found
+        return replace(found, environment=self._environment.environment) if found is not None else None
 
     async def _find_in(self, task: Task, tree: str) -> tuple[Check | None, bool]:
         """Return the check in a tree, and whether it is the project's own."""
@@ -120,17 +116,12 @@ class _TriedCheck(NamedTuple):
     belief: Belief | None = None
 
     @property
-    def lacks(self) -> bool:
-        """Whether the check fails only for lack of something that can be installed."""
-        return bool(self.known.lacking) and not self.known.absent
-
-    @property
     def rank(self) -> int:
         """Rank the check by its result. Failing tests do not lower it: the suite that shows the person's bug is the
         right one. A check that lacks something installable comes before one that passes but tests nothing."""
         known, belief = self.known, self.belief
         if known.lacking:
-            return LACKS if self.lacks else ABSENT
+            return ABSENT if known.absent else LACKS
         if known.exit_status == 0 and (known.absent or (belief is not None and belief.kind == "passes")):
             return TESTS_NOTHING
         if known.ran_tests or (belief is not None and belief.proves):
@@ -138,20 +129,18 @@ class _TriedCheck(NamedTuple):
         return FAILS if known.exit_status != 0 and known.is_telling else READS
 
 
-class _KeptProposal(Struct, frozen=True):
-    """A model's statement on how the project is tested."""
-
-    command: str = ""
-    why: str = ""
-    files: str = ""
-    """A key of the files for which the model found no check (see `make_key`)."""
+def _builds(check: Check, other: Check) -> bool:
+    """Whether a check is another one after a build of the product, which may do better than that."""
+    return check.command.endswith(f" && {other.command}")
 
 
-def _read_proposal(kept: Place) -> _KeptProposal:
+def _read_proposal(kept: Place) -> dict[str, str]:
+    """Read a model's statement on how the project is tested: a command and why or, if it found none, a key of the files
+    (see `make_key`)."""
     try:
-        return msgspec.json.decode(kept.read(20_000), type=_KeptProposal)
+        return msgspec.json.decode(kept.read(20_000), type=dict[str, str])
     except (FileNotFoundError, *UNREADABLE):
-        return _KeptProposal()
+        return {}
 
 
 class ProjectVerifier:
@@ -167,8 +156,8 @@ class ProjectVerifier:
         self._finder = CheckFinder(self._runner, environment)
         self.find = self._finder.find
         self._kept = Place(home, "scout.json")
-        if (kept := _read_proposal(self._kept)).command:
-            self._finder.proposed = Check(kept.command, kept.why)
+        if command := (kept := _read_proposal(self._kept)).get("command"):
+            self._finder.proposed = Check(command, kept.get("why", ""))
         originals, prober = OriginalTests(self._runner), Prober(self._runner)
         self._altered = AlteredCopies(self._runner, home)
         self._judge = Judge(self._runner, originals, self._altered)
@@ -201,93 +190,80 @@ class ProjectVerifier:
 
     async def at_base(self, work: Work, progress: Say, *, fresh: bool = False) -> BaseChecked:
         """Run the candidates, the most certain first and each with the full time limit, until one tests something."""
-        run, task, check = work.run, work.task, work.check
+        run, task, check, given = work.run, work.task, work.check, is_given(work.run, work.check)
         tried: list[_TriedCheck] = []
 
         def choose(each: Check) -> None:
             self._runner.goal_command = each.command
             self._finder.preferred = each.command if tried else self._finder.preferred
-            if not tried or not tried[0].lacks:  # Otherwise a few tests that happen to run here may not count.
+            if not tried or tried[0].rank != LACKS:  # Otherwise a few tests that happen to run here may not count.
                 work.seen()
 
         candidates = [check, *await self._finder.list_others(task, check)]
         self._environment.require([each for each in candidates if not is_given(run, each)])
         for each in candidates:
-            built = tried and tried[0].rank == UNBUILT  # Only what builds the product first may do better.
-            if built and not each.command.endswith(f" && {tried[0].check.command}"):
-                continue
             if tried:
+                if tried[0].rank == UNBUILT and not _builds(each, check):
+                    continue
                 progress(f"{tried[-1].check.command} tests nothing here: trying {each.command}")
             if fresh:
                 self._runner.baselines.forget(task.base, each)
             trial = Work(run, task, each, partial(choose, each))
-            known = await self._runner.at_tree(trial, task.base, progress)
+            known, belief = await self._runner.at_tree(trial, task.base, progress), None
             # A candidate whose tests cannot be counted is chosen only if it fails on a product broken on purpose.
-            asked = (
-                known.exit_status == 0
-                and not known.absent
-                and not known.lacking
-                and (fresh or not (counts_tests(known) or is_given(run, check)))
-            )
-            belief = await self._altered.believe(trial, task.base, known, progress) if asked else None
+            sure = not fresh and (counts_tests(known) or given)
+            if known.exit_status == 0 and not (known.absent or known.lacking or sure):
+                belief = await self._altered.believe(trial, task.base, known, progress)
             tried.append(_TriedCheck(each, known, belief))
+            best = await self._choose(task, tried)
             # A candidate that takes too long may be the right one: try no others, and report that it takes too long.
-            if known.exit_status is None or (await self._choose(task, tried) is tried[-1] and tried[-1].rank == TESTS):
+            if known.exit_status is None or (best is tried[-1] and best.rank == TESTS):
                 break
-        best = await self._choose(task, tried)
-        if not is_given(run, check):
+        if not given:
             # Do not refuse a candidate that has nothing to test yet: it may have something after the work.
-            self._finder.refused |= {
-                one.check.command for one in tried if one.rank == TESTS_NOTHING and not one.known.absent
-            }
-        if best.rank == TESTS_NOTHING and not is_given(run, check):
-            why = "it has nothing to do" if best.known.absent else best.belief.said if best.belief else ""
-            return BaseChecked(belief=f"`{best.check.command}`: {why}")
-        return self._tell(task, *self._prefer(tried[0], best), best.belief)
+            nothing = [one for one in tried if one.rank == TESTS_NOTHING]
+            self._finder.refused |= {one.check.command for one in nothing if not one.known.absent}
+            if best in nothing:
+                why = "it has nothing to do" if best.known.absent else best.belief.said if best.belief else ""
+                return BaseChecked(belief=f"`{best.check.command}`: {why}")
+        if best is not tried[0]:
+            self._finder.preferred, first = best.check.command, tried[0].known
+            how = "cannot run here" if first.lacking or first.absent or first.fails_throughout else "runs no test"
+            how = "times out" if first.exit_status is None else how
+            best = best._replace(check=replace(best.check, why=f"{best.check.why}, and `{check.command}` {how}"))
+        return self._tell(task, best)
 
-    def _tell(self, task: Task, check: Check, known: Baseline, belief: Belief | None = None) -> BaseChecked:
+    def _tell(self, task: Task, best: _TriedCheck) -> BaseChecked:
         proposed = self._finder.proposed
-        scouted = proposed is not None and proposed.command == check.command
-        self._runner.goal_command = check.command
-        return replace(self._environment.told(task, check, known, belief), scouted=scouted)
+        scouted = proposed is not None and proposed.command == best.check.command
+        self._runner.goal_command = best.check.command
+        return replace(self._environment.told(task, *best), scouted=scouted)
 
     async def _choose(self, task: Task, tried: Sequence[_TriedCheck]) -> _TriedCheck:
         """Choose the best candidate; of equals, the first. If the very first lacks only something installable, another
         replaces it only if it runs half of the tests or more, and not all of these fail: else it proves little."""
-        lacks = tried[0].lacks
-        least = await self._finder.count_test_files(task) if lacks else 0
-        worth = [
-            one
-            for one in tried
-            if one.rank < UNBUILT
-            or not lacks
-            or one.check.command.endswith(f" && {tried[0].check.command}")  # The same, after a build.
-            or (one.known.ran_tests * 2 >= least and not one.known.aside and not one.known.fails_throughout)
-        ]
+        first, worth = tried[0], tried
+        if first.rank == LACKS:
+            least = await self._finder.count_test_files(task)
+            worth = [
+                one
+                for one in tried
+                if one.rank < UNBUILT
+                or _builds(one.check, first.check)
+                or (one.known.ran_tests * 2 >= least and not one.known.aside and not one.known.fails_throughout)
+            ]
         # Of those that lack something, the one for which there is a way to get it.
-        return max(worth, key=lambda one: (one.rank, one.lacks and OR_ANOTHER not in one.known.way_out))
-
-    def _prefer(self, first: _TriedCheck, best: _TriedCheck) -> tuple[Check, Baseline]:
-        if best is first:
-            return first.check, first.known
-        self._finder.preferred = best.check.command
-        known = first.known
-        how = "cannot run here" if known.lacking or known.absent or known.fails_throughout else "runs no test"
-        how = "times out" if known.exit_status is None else how
-        return replace(best.check, why=f"{best.check.why}, and `{first.check.command}` {how}"), best.known
+        return max(worth, key=lambda one: (one.rank, one.rank == LACKS and OR_ANOTHER not in one.known.way_out))
 
     async def look_up(self, task: Task) -> tuple[BaseChecked, float] | None:
-        check = await self.find(task)
-        if check is None:
+        if (check := await self.find(task)) is None:
             return None
         every = [check, *await self._finder.list_others(task, check)]
         found = ((each, self._runner.baselines.look(task.base, each)) for each in every)
-        tried = [_TriedCheck(each, known) for each, known in found if known is not None]
-        if not tried:
+        if not (tried := [_TriedCheck(each, known) for each, known in found if known is not None]):
             return None
         best = await self._choose(task, tried)
-        time = self._runner.baselines.find_time(task.base, best.check)
-        return self._tell(task, best.check, best.known), time
+        return self._tell(task, best), self._runner.baselines.find_time(task.base, best.check)
 
     def prefer(self, checked: BaseChecked) -> None:
         self._finder.preferred = self._runner.goal_command = checked.command
@@ -304,16 +280,19 @@ class ProjectVerifier:
         if not belief.proves:
             return belief.said
         self._finder.preferred, self._finder.proposed = check.command, proposed
-        return self._tell(task, check, known, belief)
+        return self._tell(task, _TriedCheck(check, known, belief))
 
     async def keep_proposal(self, run: Run, task: Task, proposed: Check | None) -> None:
-        files = "" if proposed else await self._altered.make_key(Work(run, task, Check("", "")), task.base)
-        kept = _KeptProposal(proposed.command, proposed.why) if proposed else _KeptProposal(files=files)
+        kept = {"files": await self._make_key(run, task)}
+        kept = {"command": proposed.command, "why": proposed.why} if proposed else kept
         self._kept.write(msgspec.json.encode(kept))
 
     async def was_asked(self, run: Run, task: Task) -> bool:
-        files = _read_proposal(self._kept).files
-        return bool(files) and files == await self._altered.make_key(Work(run, task, Check("", "")), task.base)
+        files = _read_proposal(self._kept).get("files")
+        return bool(files) and files == await self._make_key(run, task)
+
+    async def _make_key(self, run: Run, task: Task) -> str:
+        return await self._altered.make_key(Work(run, task, Check("", "")), task.base)
 
     async def judge(
         self, run: Run, task: Task, check: Check | None, workspace: Workspace, progress: Say, *, merged: bool = False

@@ -106,19 +106,23 @@ def build_table(records: Iterable[e.Record]) -> Table:
     """Build the table from all records of a run, or only from those whose kind is in `KINDS`."""
     tasks: dict[str, _TaskFacts] = {}
     asked: tuple[Requirement, ...] = ()
-    background: tuple[str, ...] = ()
     probes: dict[str, tuple[str, Probe]] = {}
-    results: dict[str, str] = {}
-    failed: set[str] = set()
-    before: dict[str, str] = {}
-    ruled_out: dict[str, str] = {}
+    results: dict[str, list[str]] = {}
+    before, ruled_out = dict[str, str](), dict[str, str]()
     judged: e.EvidenceJudged | None = None
     verified = by_check = False  # `by_check`: the run is completed by a later `bough verify`.
-    for record in (known := list(drop_rewound(records))):
+    table, proposed = Table(), list[str]()
+    for record in drop_rewound(records):
         task = tasks.setdefault(record.task, _TaskFacts())
         match record.event:
             case e.RequirementsRead() as event:
-                asked, background = event.requirements, event.background
+                asked, table = event.requirements, replace(table, background=event.background)
+            case e.NeedlessFound() as event:
+                table = replace(table, needless=event)
+            case e.Accepted() as event:
+                table = replace(table, accepted=event.by or "you")
+            case e.GoalProposed() as event:
+                proposed.append(f"proposed: {event.title} (`bough backlog accept {e.name_proposal(record)}`)")
             case e.MessageRead() | e.RequirementRestored() | e.RequirementsDropped() as event:
                 asked = change_asked(asked, event)
             case e.EvidenceJudged() as event:
@@ -148,56 +152,27 @@ def build_table(records: Iterable[e.Record]) -> Table:
                 if record.task == GOAL:
                     asked = tuple(replace(one, kind=event.kinds.get(one.number, one.kind)) for one in asked)
             case e.ProbesFinished() as event:
-                results |= {result.name: result.outcome for result in event.results}
-                failed |= {result.name for result in event.results if result.outcome == "failed"}
                 before |= {result.name: result.outcome for result in event.before}
+                for result in event.results:
+                    results.setdefault(result.name, []).append(result.outcome)
             case e.ProbeRuled() as event if not event.ruling.demanded:
                 ruled_out[event.probe] = event.ruling.reason
     counted = {path: task for path, task in tasks.items() if task.step.name and _is_current(path, tasks)}
-    shown = [
-        (probe, _build_case(probe, results, probe.name in failed, before, ruled_out))
-        for path, probe in probes.values()
-        if path in counted
-    ]
+    ours = [probe for path, probe in probes.values() if path in counted]
+    shown = [(one, _build_case(one, results.get(one.name, []), before, ruled_out)) for one in ours]
     notes = dict.fromkeys(note for task in counted.values() for note in task.notes)
-    rows = tuple(_build_row(one, asked, counted, shown, judged, by_check) for one in asked)
-    return _add_parts(Table(rows, tuple(notes), background), known)
+    rows = tuple(_build_row(one, asked, counted, shown, judged, by_check, table.needless) for one in asked)
+    return replace(table, rows=rows, notes=(*notes, *proposed))
 
 
-def _add_parts(table: Table, records: list[e.Record]) -> Table:
-    """Add the places that meet each requirement, the agents' proposals, and who accepted the work."""
-    needless, accepted, notes = None, "", list(table.notes)
-    for record in records:
-        if isinstance(record.event, e.NeedlessFound):
-            needless = record.event
-        elif isinstance(record.event, e.Accepted):
-            accepted = record.event.by or "you"
-        elif isinstance(record.event, e.GoalProposed):
-            notes.append(f"proposed: {record.event.title} (`bough backlog accept {e.name_proposal(record)}`)")
-    alone = sum(row.requirement.counts for row in table.rows) == 1
-    rows = tuple(replace(row, read=_list_places(row, needless, alone)) for row in table.rows)
-    return replace(table, rows=rows, notes=tuple(notes), accepted=accepted, needless=needless)
+KINDS = e.list_named(build_table, drop_rewound)
 
 
-def _list_places(row: Evidence, needless: e.NeedlessFound | None, alone: bool) -> tuple[str, ...]:
-    """List the places of the change that meet a requirement. `alone`: it is the only one, so every part is for it."""
-    names = {*(row.shown.by if row.shown is not None else ()), *(case.name for case in row.probes)}
-    parts = (*needless.needed, *needless.undecided) if needless is not None else ()
-    found = [str(part) for part in parts if part.by and (alone or names & {*part.by})]
-    files = (path for proof in row.proofs for path in proof.files if not is_test_path(path))
-    return tuple(found or dict.fromkeys(files))
-
-
-KINDS = e.list_named(build_table, _add_parts, drop_rewound)
-
-
-def _build_case(
-    probe: Probe, results: dict[str, str], failed: bool, before: dict[str, str], ruled_out: dict[str, str]
-) -> ShownCase:
-    name = probe.name
-    outcome = "dropped" if name in ruled_out else results.get(name, "not run")
-    repaired = failed and outcome == "passed"
-    return ShownCase(name, probe.says, outcome, probe.path, before.get(name, ""), ruled_out.get(name, ""), repaired)
+def _build_case(probe: Probe, ran: list[str], before: dict[str, str], ruled_out: dict[str, str]) -> ShownCase:
+    name, why = probe.name, ruled_out.get(probe.name, "")
+    outcome = "dropped" if name in ruled_out else ran[-1] if ran else "not run"
+    repaired = "failed" in ran and outcome == "passed"
+    return ShownCase(name, probe.says, outcome, probe.path, before.get(name, ""), why, repaired)
 
 
 def _is_current(path: str, tasks: dict[str, _TaskFacts]) -> bool:
@@ -221,34 +196,38 @@ def _build_row(
     probes: list[tuple[Probe, ShownCase]],
     judged: e.EvidenceJudged | None,
     by_check: bool,
+    needless: e.NeedlessFound | None,
 ) -> Evidence:
     proofs = tuple(
         replace(task.proof, task=path, tests=task.proof.verdict.added if task.proof.verdict is not None else ())
         for path, task in tasks.items()
         if not task.parent and one.number in {other.number for other in (asked if path == GOAL else task.requirements)}
     )
-    whole = tasks.get(GOAL, _TaskFacts()).proof.state is State.COMPLETED
     cases = tuple(case for probe, case in probes if one.number in probe.requirements)
-    outcomes = [case.outcome for case in cases]
+    outcomes, shown = [case.outcome for case in cases], None
+    standing: RequirementStatus = "not shown"
     if not one.counts:
-        return Evidence(one, "dropped" if one.dropped else "superseded", proofs, cases)
-    if one.kind == "background":
-        return Evidence(one, "nothing to run", proofs, cases)
-    if judged is None or "failed" in outcomes:
-        return Evidence(one, _judge_standing(proofs, outcomes, whole), proofs, cases)
-    shown = next((each for each in judged.shown if each.number == one.number), None)
-    if by_check and (shown is None or shown.how == "author"):
-        shown = RequirementProof(one.number, "check")
-    if shown is None:
-        return Evidence(one, "not shown", proofs, cases)
-    ran: RequirementStatus = "tested only by its author" if shown.how == "author" else "proven"
-    return Evidence(one, ran if shown.ran else "nothing to run", proofs, cases, shown)
-
-
-def _judge_standing(proofs: tuple[Proof, ...], outcomes: list[str], whole: bool) -> RequirementStatus:
-    """Judge a requirement before the goal is judged as a whole, and in old journals, by its probes alone. `whole`:
-    whether the goal is completed, so that probes of any task count."""
-    if "failed" in outcomes:
-        return "refuted"
-    done = whole or (bool(proofs) and all(proof.state is State.COMPLETED for proof in proofs))
-    return "proven" if done and "passed" in outcomes else "not shown"
+        standing = "dropped" if one.dropped else "superseded"
+    elif one.kind == "background":
+        standing = "nothing to run"
+    elif "failed" in outcomes:
+        standing = "refuted"
+    elif judged is None:
+        # Before the goal is judged as a whole, and in old journals: by its probes alone.
+        done = bool(proofs) and all(proof.state is State.COMPLETED for proof in proofs)
+        whole = GOAL in tasks and tasks[GOAL].proof.state is State.COMPLETED  # Then probes of any task count.
+        standing = "proven" if (done or whole) and "passed" in outcomes else "not shown"
+    else:
+        shown = next((each for each in judged.shown if each.number == one.number), None)
+        if by_check and (shown is None or shown.how == "author"):
+            shown = RequirementProof(one.number, "check")
+        if shown is not None:
+            ran: RequirementStatus = "tested only by its author" if shown.how == "author" else "proven"
+            standing = ran if shown.ran else "nothing to run"
+    # The places of the change that meet it: if it is the only one, every part does.
+    alone, names = sum(other.counts for other in asked) == 1, {case.name for case in cases}
+    names |= {*shown.by} if shown is not None else set()
+    parts = (*needless.needed, *needless.undecided) if needless is not None else ()
+    read = [str(part) for part in parts if part.by and (alone or names & {*part.by})]
+    files = (path for proof in proofs for path in proof.files if not is_test_path(path))
+    return Evidence(one, standing, proofs, cases, shown, tuple(read or dict.fromkeys(files)))
