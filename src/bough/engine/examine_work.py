@@ -13,17 +13,12 @@ from bough.core import events as e
 from bough.core.acceptance import examination, probes
 from bough.core.acceptance.changed_tests import collect_request
 from bough.core.acceptance.judge_ruling import find_quote
-from bough.core.acceptance.probes import PROBE, SCRIPT, Examination, Form, Probe
+from bough.core.acceptance.probes import PROBE, SCRIPT, Form, Probe
 from bough.core.acceptance.requirements import list_active, render_requirements
 from bough.core.acceptance.verdict import Check
 from bough.core.budget.limits import find_reached_limit
 from bough.core.conversation import context
-from bough.core.conversation.code_outline import (
-    compare_texts,
-    fit_texts,
-    is_document,
-    split_diff,
-)
+from bough.core.conversation.code_outline import compare_texts, fit_texts, is_document, split_diff
 from bough.core.conversation.structured_answer import Problems
 from bough.core.conversation.text_fitting import fence_text
 from bough.core.ids import GOAL
@@ -31,7 +26,7 @@ from bough.core.tree.task import Task
 from bough.core.verdict.language import is_test_path
 from bough.core.verdict.test_files import is_product
 from bough.engine.change_approval import ask_judge
-from bough.engine.consult import Consultation, render_answer, render_repair, try_consult
+from bough.engine.consult import render_answer, render_repair, try_consult
 from bough.engine.task_workspace import TaskRuntime
 from bough.ports import Batches
 from bough.ports.verifier import Work
@@ -84,25 +79,20 @@ async def examine_work(command: c.Examine, task: Task, runtime: TaskRuntime) -> 
     added = re.sub(r"(?m)^-.*|^\+", "", values["change"])
     request = "\n\n".join((task.step.instructions, values["asked"], values["step"], added))
     known = sum(probe.name.startswith(f"{task.id}/probe-") for probe in task.examination.probes)
+    read = partial(probes.read_probes, task=task.id, form=form, requirements=list_active(task.asked), asked=request)
     asked = await try_consult(task, runtime, helper, tier, values, (PROBE,))
-    found = _read_answer(asked, task, form, request, known)
+    found = read(asked.answer, known=known) if asked.answer is not None else None
     if asked.answer is not None and isinstance(found, Problems):
         yield asked.events
         repair = render_repair(runtime.ports, PROBE, found, render_answer(asked.answer))
         asked = await try_consult(task, runtime, helper, tier, values, (PROBE,), repair)
-        found = _read_answer(asked, task, form, request, known)
-    if asked.answer is None:
+        found = read(asked.answer, known=known) if asked.answer is not None else None
+    if found is None:
         yield [*asked.events, *asked.halt]
     elif isinstance(found, Problems):
         yield [*asked.events, e.ExaminationSkipped(f"the {helper} gave no readable probes: {found.said[0]}")]
     else:
         yield [*asked.events, e.Examined(helper, found.probes, found.notes, found.left_out, found.kinds)]
-
-
-def _read_answer(asked: Consultation, task: Task, form: Form, request: str, known: int) -> Examination | Problems:
-    if asked.answer is None:
-        return Problems(())
-    return probes.read_probes(asked.answer, task.id, form, list_active(task.asked), request, known)
 
 
 async def _find_check(task: Task, runtime: TaskRuntime) -> Check | None:
@@ -140,29 +130,28 @@ async def _build_question(
 ) -> dict[str, str]:
     workspaces, goal = runtime.ports.workspaces, runtime.run.plan.goal
     step = "" if task.id == GOAL or helper == CRITIC else f"{task.step.instructions}\n\n{SHARE}"
-    idle = [one.text for one in task.asked if one.kind == "background"]
-    old = [one.whole for one in task.asked if one.superseded]
-    gone = [one.whole for one in task.asked if one.dropped]
-    agreed = task.plan.conventions or task.inherited.conventions
-    values = {
-        "asked": _render_asked(task, missing) or goal.instructions,
-        "step": context.render_section("Also in the goal, and not a demand", context.render_bullets(idle))
-        + context.render_section("Earlier demands: where later ones differ, those hold", context.render_bullets(old))
-        + context.render_section("Dropped since, and not a demand", context.render_bullets(gone))
-        + context.render_section("The step that was to meet it", step)
-        + context.render_section("What must be true at the end", context.render_bullets(task.step.criteria))
-        + context.render_section("What holds for every step", context.render_bullets(agreed))
-        + context.render_section("What earlier steps provide", context.render_bullets(task.inherited.interfaces)),
+    asked, bullets = _render_asked(task, missing) or goal.instructions, context.render_bullets
+    above = {
+        "Also in the goal, and not a demand": bullets(o.text for o in task.asked if o.kind == "background"),
+        "Earlier demands: where later ones differ, those hold": bullets(o.whole for o in task.asked if o.superseded),
+        "Dropped since, and not a demand": bullets(o.whole for o in task.asked if o.dropped),
+        "The step that was to meet it": step,
+        "What must be true at the end": bullets(task.step.criteria),
+        "What holds for every step": bullets(task.plan.conventions or task.inherited.conventions),
+        "What earlier steps provide": bullets(task.inherited.interfaces),
+    }
+    subject = task.origin.subject if helper == CRITIC else None
+    diff = await workspaces.diff(subject.since if subject is not None else task.base, task.tree)
+    return {
+        "asked": asked,
+        "step": "".join(context.render_section(heading, text) for heading, text in above.items()),
         "form": _render_form(form),
         "few": "3",
         "most": str(probes.count_allowed_probes(task.asked)),
+        "change": _render_change(diff, tests=helper != EXAMINER) or "(nothing was changed)",
+        "instructions": task.step.instructions,
+        "verdict": (bullets(subject.verdicts) if subject is not None else "") or "No check was run.",
     }
-    subject = task.origin.subject if helper == CRITIC else None
-    since = subject.since if subject is not None else task.base
-    change = _render_change(await workspaces.diff(since, task.tree), tests=helper != EXAMINER)
-    values["change"] = change or "(nothing was changed)"
-    verdicts = context.render_bullets(subject.verdicts) if subject is not None else ""
-    return values | {"instructions": task.step.instructions, "verdict": verdicts or "No check was run."}
 
 
 def _render_asked(task: Task, missing: tuple[int, ...]) -> str:
@@ -221,21 +210,17 @@ async def run_probes(command: c.RunProbes, task: Task, runtime: TaskRuntime) -> 
     """Run all probes that still count in a separate checkout. For the goal, also run new ones on the original files."""
     ports, chosen = runtime.ports, examination.live(task)
     yield [e.ProbesStarted(task.tree, tuple(probe.name for probe in chosen))]
-    check = await _find_check(task, runtime)
-    began = ports.clock()
-    progress = partial(ports.progress, task.id)
-    if check is None:
-        yield [e.ProbesFinished(task.tree, (), ports.clock() - began)]
-        return
+    check, began = await _find_check(task, runtime), ports.clock()
     unknown = [probe for probe in chosen if task.id == GOAL and probe.name not in task.examination.before]
-    base = replace(task, tree=runtime.run.base)
-    results, before = await asyncio.gather(
-        ports.verifier.probe(Work(runtime.run, task, check), chosen, progress),
-        ports.verifier.probe(Work(runtime.run, base, check), unknown, progress, once=True)
-        if unknown
-        else asyncio.sleep(0, ()),
-    )
-    before = tuple(replace(one, output="") for one in before)
+    if check is not None:
+        probe = partial(ports.verifier.probe, say=partial(ports.progress, task.id))
+        runs = [probe(Work(runtime.run, task, check), chosen)]
+        if unknown:
+            runs.append(probe(Work(runtime.run, replace(task, tree=runtime.run.base), check), unknown, once=True))
+        results, *others = await asyncio.gather(*runs)
+    else:
+        results, others = (), []
+    before = tuple(replace(one, output="") for other in others for one in other)
     yield [e.ProbesFinished(task.tree, results, ports.clock() - began, before)]
 
 

@@ -40,10 +40,9 @@ def decide_examination(task: Task) -> c.Command | None:
     work = is_agents_work(task)
     if not work and task.origin.merge is None:
         return None
-    if list_open_contests(task) and (limit := find_reached_limit(task.budget.spend, task.budget.limits)):
-        return c.Rest("budget", describe_spent(task.id, limit))
     if list_open_contests(task):
-        return c.Rule()
+        limit = find_reached_limit(task.budget.spend, task.budget.limits)
+        return c.Rest("budget", describe_spent(task.id, limit)) if limit else c.Rule()
     seen = task.examination.seen
     if work and task.id == GOAL and (seen is None or seen.tree != task.tree):
         return c.SeeDifference()
@@ -55,26 +54,21 @@ def decide_examination(task: Task) -> c.Command | None:
         return c.RunProbes()
     if refuting := list_failing_probes(task):
         return c.ChangeState(State.TEST_FAILED, f"a probe fails: {refuting[0].says}")
-    return _decide_second_look(task) if work else None
-
-
-def _decide_second_look(task: Task) -> c.Command | None:
-    """Decide about a second examination if nothing is refuted but evidence or an examiner's case is missing."""
-    missing = list_unshown(task) if _is_wanted(task) else ()
-    again = isinstance(task.examination.examined, Examined) and task.examination.times < LOOKS
-    if again and missing and not find_reached_limit(task.budget.spend, task.budget.limits):
+    # A second examination, if nothing is refuted but evidence or an examiner's case is missing.
+    again = work and _is_wanted(task) and isinstance(task.examination.examined, Examined)
+    missing = list_unshown(task) if again and task.examination.times < LOOKS else ()
+    if missing and not find_reached_limit(task.budget.spend, task.budget.limits):
         return c.Examine(tuple(one.number for one in missing))
     return None
 
 
 def list_unshown(task: Task) -> tuple[Requirement, ...]:
     """List a goal's requirements that lack evidence or an examiner's case, or a step's that have no case left."""
-    if task.id == GOAL and task.rules.acceptance.proof != "difference":
-        return ()
     if task.id == GOAL:
         missing, wanted = list_missing(task), _is_wanted(task)
-        bare = (one for one in list_asked(task) if wanted and one.kind == "behaviour" and not _find_red(one, task))
-        return tuple(sorted({*missing, *bare}, key=lambda one: one.number))
+        bare = {one for one in list_asked(task) if wanted and one.kind == "behaviour" and not _find_red(one, task)}
+        proof = task.rules.acceptance.proof == "difference"
+        return tuple(one for one in list_asked(task) if proof and (one in missing or one in bare))
     left = {number for probe in live(task) for number in probe.requirements}
     had = {number for probe in task.examination.probes for number in probe.requirements}
     return tuple(one for one in list_asked(task) if one.number in had - left)
@@ -88,10 +82,9 @@ def conclude_work(task: Task, reason: str) -> c.Conclude:
         examined = task.examination.examined
         skipped = f" (not examined: {examined.why})" if isinstance(examined, ExaminationSkipped) else ""
         named = "; ".join(f"{one.number} ({shorten_line(one.whole, 60)})" for one in missing[:NAMED])
-        more = f" and {len(missing) - NAMED} more" if len(missing) > NAMED else ""
-        what = f"requirement{'s' if len(missing) > 1 else ''} {named}{more}{skipped}"
-        why = f"the check passes, but nothing shows that the work made the difference for {what}"
-        return c.Conclude(State.BLOCKED, why)
+        named += f" and {len(missing) - NAMED} more" if len(missing) > NAMED else ""
+        why = "the check passes, but nothing shows that the work made the difference for requirement"
+        return c.Conclude(State.BLOCKED, f"{why}{'s' if len(missing) > 1 else ''} {named}{skipped}")
     shown = list_shown(task)
     if not shown:
         return c.Conclude(State.BLOCKED, "nothing in the goal asks for something that could be shown")
