@@ -55,9 +55,9 @@ class CheckedWork(Work, eq=False, kw_only=True):
     question: Question | None
     """None: the original tests do not run."""
     ran: CheckRun
-    flaky: tuple[str, ...]
     known: Baseline
     """The check's result at the task's base."""
+    flaky: tuple[str, ...] = ()
     canary: str = ""
     """Whether the check was seen to fail with a changed value, as a sentence; empty until that was tried."""
     changed: tuple[str, ...] = ()

@@ -9,17 +9,15 @@ the new code. If they disagree, the verdict is `needs_approval`, and says test b
 import asyncio
 import os
 from collections.abc import Sequence
-from typing import Literal
 
 import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
 from bough.adapters.tools.output_text import cut_middle
 from bough.adapters.verifiers.ask_original_tests import RERUN_MOST, OriginalTests, Question
 from bough.adapters.verifiers.check_runner import CheckRunner, Say
 from bough.adapters.verifiers.claim import AlteredCopies, CheckedWork
-from bough.core.acceptance.verdict import Disagreement, Failure, Report, Verdict
+from bough.core.acceptance.verdict import Disagreement, Failure, Ruling, Verdict
 from bough.core.ids import GOAL
 from bough.core.tree.file_overlap import ADDS
 from bough.core.tree.task import Task
@@ -38,15 +36,9 @@ ONLY_COMMANDS = "only commands ran, and all succeeded; there is no check"
 SILENT = "it names its tests only when one fails"
 LISTED = 50
 """The most disagreements that a verdict lists one by one."""
-
-
-class Objection(Struct, frozen=True):
-    """A reason not to accept a check that passed."""
-
-    reason: str
-    ruling: Literal["passed", "failed", "needs_approval"] = "failed"
-    """`passed`: a person allowed it in advance; then the search ends."""
-    disagreements: tuple[Disagreement, ...] = ()
+_Answer = tuple[Ruling, str, tuple[Disagreement, ...]]
+"""A ruling, the reason for an objection, and original tests that disagree."""
+_FAILED: _Answer = ("failed", "", ())
 
 
 class Judge:
@@ -57,36 +49,21 @@ class Judge:
 
     async def judge(self, work: Work, workspace: Workspace, say: Say, merged: bool = False) -> Judgement:
         """Run the check, compare its result with the one at the base, and look for objections to it."""
-        run, task, check = work.run, work.task, work.check
         await self._runner.prepare(work, workspace)
-        first, question, changed = await self._run_check(work, workspace, say, merged)
+        checked = await self._run_check(work, workspace, say, merged)
+        first = checked.ran.known
         # Rerun before anything is concluded from a failure: otherwise an agent would look for the bug of a flaky test.
-        ran, flaky = await self._rerun_failing(work, first, say)
-        known = await self._runner.at_tree(work, task.base)
-        await self._runner.require_commands(work, ran, known)
-        checked = CheckedWork(
-            run,
-            task,
-            check,
-            say=say,
-            merged=merged,
-            question=question,
-            changed=changed,
-            ran=ran,
-            flaky=flaky,
-            known=known,
-        )
+        checked.ran, checked.flaky = await self._rerun_failing(checked)
+        await self._runner.require_commands(work, checked.ran, checked.known)
         judgement = await self._make_verdict(checked)
         if judgement.verdict.ruling == "passed":
             # The next task starts from this very tree: the result is its baseline.
-            self._runner.baselines.know(task.tree, check, first.known)
+            self._runner.baselines.know(work.task.tree, work.check, first)
         return judgement
 
-    async def _run_check(
-        self, work: Work, workspace: Workspace, say: Say, merged: bool
-    ) -> tuple[CheckRun, Question | None, tuple[str, ...]]:
-        """Run the check on the task's tree; return also whether the original tests run, and what changed on the test
-        side. The check at the base starts at the same time, and the original tests if there is a second processor."""
+    async def _run_check(self, work: Work, workspace: Workspace, say: Say, merged: bool) -> CheckedWork:
+        """Run the check on the task's tree. The check at the base starts at the same time, and the original tests if
+        there is a second processor."""
         run, task = work.run, work.task
         self._runner.at_tree(work, task.base)
         under_way = self._runner.once(work, task.tree, say)
@@ -99,7 +76,10 @@ class Judge:
         ran = await asyncio.shield(under_way)
         if ran.finished.exit_status != 0 or not ran.report.passed:
             ran = replace(ran, gone=tuple(await workspace.list_others(task.tree)))
-        return ran, question, changed
+        known = await self._runner.at_tree(work, task.base)
+        return CheckedWork(
+            run, task, work.check, say=say, merged=merged, question=question, changed=changed, ran=ran, known=known
+        )
 
     async def _is_asked_later(self, work: Work, question: Question) -> bool:
         """Whether the original tests are left to the goal, whose verdict runs them by the same check: for a step that
@@ -114,12 +94,8 @@ class Judge:
 
     async def _make_verdict(self, work: CheckedWork) -> Judgement:
         reason, passed = await self._rule_on_run(work)
-        objection = await self._find_objection(work) if passed else None
-        ruling: Literal["passed", "failed", "needs_approval"] = "passed" if passed else "failed"
-        ran, known, found = work.ran, work.known, tuple[Disagreement, ...]()
-        if objection is not None:
-            ruling, reason, found = objection.ruling, objection.reason or reason, objection.disagreements
-        doubt = ""
+        ruling, why, found = await self._find_objection(work) if passed else _FAILED
+        ran, known, reason, doubt = work.ran, work.known, why or reason, ""
         if ruling == "passed":
             doubt = work.doubt or (SILENT if work.known.falls_silent(work.ran.known) else "")
             doubt = doubt or ("" if is_given(work.run, work.check) else (await self._find_belief(work)).doubt)
@@ -163,25 +139,25 @@ class Judge:
             return why, True
         return reason, passed
 
-    async def _find_objection(self, work: CheckedWork) -> Objection | None:
+    async def _find_objection(self, work: CheckedWork) -> _Answer:
         """Find the first objection to a check that passed, the cheap ones first: original tests that fail on the new
         code, tests of an earlier step that no longer run, and tests that pass whatever they expect."""
         run, task = work.run, work.task
         if work.merged:
-            return None
+            return "passed", "", ()
         if work.question is not None:
             work.say("test files changed: running the original tests against the new code")
             if found := await self._originals.list_disagreements(work, work.question, work.ran.report):
                 if task.step.may_edit_tests or all(task.rules.checks.allows(one.test, one.path) for one in found):
-                    return Objection("", "passed", found)
-                return Objection(rulings.describe_disagreement(found), "needs_approval", found)
+                    return "passed", "", found
+                return "needs_approval", rulings.describe_disagreement(found), found
         # Dropped tests come after the original ones: a test that they cover is not missing, wherever it is now.
         if run.base and run.base != task.base and not task.step.may_edit_tests:
             older = await self._runner.at_tree(work, run.base)
             if dropped := rulings.find_dropped(work.ran.report, work.known.report, older.report):
-                return Objection(dropped)
+                return "failed", dropped, ()
         why = await self._altered.ask(work)
-        return Objection(f"the check passed, but {why}") if why else None
+        return ("failed", f"the check passed, but {why}", ()) if why else ("passed", "", ())
 
     async def _find_fixed(self, work: CheckedWork) -> tuple[str, ...]:
         """Find tests that the person had before the run and that pass because of this work: none of its agents wrote
@@ -226,22 +202,21 @@ class Judge:
 
     # ── flaky tests ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def _rerun_failing(self, work: Work, ran: CheckRun, say: Say) -> tuple[CheckRun, tuple[str, ...]]:
+    async def _rerun_failing(self, work: CheckedWork) -> tuple[CheckRun, tuple[str, ...]]:
         """Rerun failing tests once, alone; if all of them pass then, rerun the whole check. Only that second whole run
         can pass in place of the first: a verdict never rests on part of a check."""
-        task, check, failing = work.task, work.check, [case.id for case in ran.report.failing]
+        task, check, ran, failing = work.task, work.check, work.ran, [case.id for case in work.ran.report.failing]
         command = narrow(check.command, check.runner, failing) if 0 < len(failing) <= RERUN_MOST else None
         if command is None or ran.finished.exit_status is None:
             return ran, ()
-        alone = await self._runner.in_fresh_checkout(work.with_command(command), task.tree, say)
+        alone = await self._runner.in_fresh_checkout(work.with_command(command), task.tree, work.say)
         passing = {case.id for case in alone.report.cases if case.outcome == "passed"}
         flaky = tuple(id for id in failing if id in passing)
-        base = (await self._runner.at_tree(work, task.base)).report if flaky else Report("exit status")
-        unproven = rulings.find_unproven(flaky, base)
+        unproven = rulings.find_unproven(flaky, work.known.report)
         flaky = tuple(id for id in flaky if id not in unproven)
         if len(flaky) < len(failing) or task.rules.strict:
             return ran, flaky
-        again = await self._runner.in_fresh_checkout(work, task.tree, say)
+        again = await self._runner.in_fresh_checkout(work, task.tree, work.say)
         return (again, flaky) if again.finished.exit_status == 0 else (ran, flaky)
 
     # ── beside the verdict ────────────────────────────────────────────────────────────────────────────────────────
