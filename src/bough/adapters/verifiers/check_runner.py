@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
 import msgspec
@@ -45,12 +45,7 @@ from bough.core.verdict.check_run import (
 from bough.core.verdict.junit import LARGEST
 from bough.core.verdict.missing import ProjectFacts, find_missing, names_dependencies
 from bough.core.verdict.project_files import run_in_folder
-from bough.core.verdict.registry import (
-    has_refused,
-    instrument,
-    read_closing_lines,
-    read_results,
-)
+from bough.core.verdict.registry import has_refused, instrument, read_closing_lines, read_results
 from bough.ports import CommandResult, Sandbox, WorkFolder, Workspace, Workspaces
 from bough.ports.verifier import Work
 from bough.trust import handles
@@ -59,6 +54,7 @@ from bough.trust.files import Place
 FORMAT = 10
 """The version of the entries' format: those of an earlier bough lack fields, and are not read."""
 Measure = Callable[[], Awaitable[Baseline]]
+Kept = TypeVar("Kept")
 
 
 class Baselines:
@@ -72,8 +68,7 @@ class Baselines:
 
     def __init__(self, folder: Path, surroundings: str = "") -> None:
         """Prepare the store. `surroundings`: an identifier of the environment of checks."""
-        self._folder = folder
-        self._surroundings = surroundings
+        self._folder, self._surroundings = folder, surroundings
         self._under_way: dict[Path, asyncio.Task[Baseline]] = {}
 
     def forget(self, tree: str, check: Check) -> None:
@@ -95,9 +90,9 @@ class Baselines:
         """Return what is known by now, without waiting."""
         path = self._path(tree, check)
         task = self._under_way.get(path)
-        if task is not None and task.done() and not task.cancelled() and task.exception() is None:
+        if task is not None and task.done() and not _has_failed(task):
             return task.result()
-        return _load(path)
+        return load_kept(Place(path.parent, path.name), Baseline)
 
     def _path(self, tree: str, check: Check) -> Path:
         # The key includes the surroundings (interpreter, packages, settings): whether a tree passes depends on them.
@@ -107,7 +102,7 @@ class Baselines:
     def begin(self, tree: str, check: Check, measure: Measure) -> asyncio.Task[Baseline]:
         path = self._path(tree, check)
         task = self._under_way.get(path)
-        if task is None or (task.done() and (task.cancelled() or task.exception() is not None)):
+        if task is None or _has_failed(task):
             task = self._under_way[path] = asyncio.create_task(_load_or_measure(path, measure))
         return task
 
@@ -127,7 +122,11 @@ SHARED = 3600.0
 
 async def _load_or_measure(path: Path, measure: Measure) -> Baseline:
     async with _LOCKS.setdefault((path, asyncio.get_running_loop()), asyncio.Lock()):
-        if (kept := _load(path)) is not None and kept.exit_status == 0 and not kept.lacking:
+        if (
+            (kept := load_kept(Place(path.parent, path.name), Baseline)) is not None
+            and kept.exit_status == 0
+            and not kept.lacking
+        ):
             return kept
         failed_at, failed = _FAILED.get(path, (0.0, None))
         if failed is not None and time.monotonic() - failed_at < SHARED:
@@ -142,9 +141,10 @@ async def _load_or_measure(path: Path, measure: Measure) -> Baseline:
         return known
 
 
-def _load(path: Path) -> Baseline | None:
+def load_kept(place: Place, kind: type[Kept]) -> Kept | None:
+    """Load what an earlier process kept; None if it is not there, or unreadable."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Baseline)
+        return msgspec.json.decode(place.read(LARGEST), type=kind)
     except (FileNotFoundError, *UNREADABLE):
         return None
 
@@ -180,9 +180,7 @@ class _Key(NamedTuple):
 
 class CheckRunner:
     def __init__(self, sandbox: Sandbox, workspaces: Workspaces, home: Path, environment: CheckEnvironment) -> None:
-        self._environment = environment
-        self.sandbox = sandbox
-        self.workspaces = workspaces
+        self._environment, self.sandbox, self.workspaces = environment, sandbox, workspaces
         self.texts = Texts(workspaces)
         self._sweeping: dict[str, asyncio.Task[None]] = {}
         self._results: dict[_Key, asyncio.Task[CheckRun]] = {}
@@ -210,7 +208,7 @@ class CheckRunner:
         in_folder, lender = bool(work.task.step.test_command), self._find_lender(work, tree)
         key = _Key(work.run.name, tree, work.check.command, in_folder, lender)
         known = self._results.get(key)
-        if known is None or (known.done() and not _may_be_reused(known)):
+        if known is None or not _may_be_reused(known):
             known = self._results[key] = asyncio.create_task(self.in_fresh_checkout(work, tree, say))
             for old in [key for key, one in self._results.items() if one.done()][:-KEPT]:
                 del self._results[old]
@@ -344,12 +342,13 @@ def _name_checkout(task: Task) -> str:
     return f"{task.id}{BASELINE}-{secrets.token_hex(4)}"
 
 
-def _may_be_reused(done: asyncio.Task[CheckRun]) -> bool:
+def _may_be_reused(task: asyncio.Task[CheckRun]) -> bool:
     """Whether a result may be reused: a check that was killed, or could not start, may do better the next time."""
-    if done.cancelled() or done.exception() is not None:
-        return False
-    status = done.result().finished.exit_status
-    return status is not None and status not in NOT_STARTED
+    return not task.done() or not (_has_failed(task) or task.result().finished.exit_status in (None, *NOT_STARTED))
+
+
+def _has_failed(task: asyncio.Task[Any]) -> bool:
+    return task.done() and (task.cancelled() or task.exception() is not None)
 
 
 def _read_run(check: Check, finished: CommandResult, text: str, path: Path, root: str) -> CheckRun:

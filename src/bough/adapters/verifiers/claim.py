@@ -16,8 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from bough.adapters.verifiers.ask_original_tests import Question
-from bough.adapters.verifiers.check_runner import CheckRunner, Say
-from bough.core.textual.spelling import UNREADABLE
+from bough.adapters.verifiers.check_runner import CheckRunner, Say, load_kept
 from bough.core.verdict import canary, original_tests, rulings
 from bough.core.verdict.alteration import (
     Belief,
@@ -87,10 +86,8 @@ class AlteredCopies:
         if known.exit_status != 0:
             return Belief("unknown", "it does not pass on these files, so breaking them shows nothing")
         place = Place(self._home, f"{await self.make_key(work, tree)}.{FORMAT}.json")
-        try:
-            return msgspec.json.decode(place.read(10_000), type=Belief)
-        except (FileNotFoundError, *UNREADABLE):
-            pass
+        if (kept := load_kept(place, Belief)) is not None:
+            return kept
         found = await self._break(work, tree, known, say)
         if found.kind not in ("nothing", "unknown"):
             self._home.mkdir(parents=True, exist_ok=True)

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from bough.adapters.verifiers.ask_original_tests import OriginalTests
 from bough.adapters.verifiers.check_environment import OR_ANOTHER, CheckEnvironment
-from bough.adapters.verifiers.check_runner import CheckRunner, Say
+from bough.adapters.verifiers.check_runner import CheckRunner, Say, load_kept
 from bough.adapters.verifiers.claim import AlteredCopies
 from bough.adapters.verifiers.judge import Judge, rule_without_check
 from bough.adapters.verifiers.prober import Prober
@@ -20,7 +20,6 @@ from bough.core.acceptance.verdict import Check
 from bough.core.events import BaseChecked
 from bough.core.ids import GOAL
 from bough.core.journal.run_fold import Run
-from bough.core.textual.spelling import UNREADABLE
 from bough.core.tree.task import Task
 from bough.core.verdict import rulings
 from bough.core.verdict.alteration import Belief, counts_tests
@@ -134,15 +133,6 @@ def _builds(check: Check, other: Check) -> bool:
     return check.command.endswith(f" && {other.command}")
 
 
-def _read_proposal(kept: Place) -> dict[str, str]:
-    """Read a model's statement on how the project is tested: a command and why or, if it found none, a key of the files
-    (see `make_key`)."""
-    try:
-        return msgspec.json.decode(kept.read(20_000), type=dict[str, str])
-    except (FileNotFoundError, *UNREADABLE):
-        return {}
-
-
 class ProjectVerifier:
     def __init__(
         self,
@@ -156,7 +146,9 @@ class ProjectVerifier:
         self._finder = CheckFinder(self._runner, environment)
         self.find = self._finder.find
         self._kept = Place(home, "scout.json")
-        if command := (kept := _read_proposal(self._kept)).get("command"):
+        """A model's statement on how the project is tested: a command and why or, if it found none, a key of the files
+        (see `make_key`)."""
+        if command := (kept := load_kept(self._kept, dict[str, str]) or {}).get("command"):
             self._finder.proposed = Check(command, kept.get("why", ""))
         originals, prober = OriginalTests(self._runner), Prober(self._runner)
         self._altered = AlteredCopies(self._runner, home)
@@ -288,7 +280,7 @@ class ProjectVerifier:
         self._kept.write(msgspec.json.encode(kept))
 
     async def was_asked(self, run: Run, task: Task) -> bool:
-        files = _read_proposal(self._kept).get("files")
+        files = (load_kept(self._kept, dict[str, str]) or {}).get("files")
         return bool(files) and files == await self._make_key(run, task)
 
     async def _make_key(self, run: Run, task: Task) -> str:
