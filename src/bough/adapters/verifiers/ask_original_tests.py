@@ -32,10 +32,6 @@ class Question(Struct, frozen=True):
     other: str = ""
     """The same tree, but with files that may be tests or product as the work has them; the tests must pass on both."""
 
-    def read_as_product(self) -> "Question":
-        """Return the same question, with files that may be tests or product treated as product."""
-        return replace(self, tree=self.other, other="")
-
 
 class OriginalTests:
     def __init__(self, runner: CheckRunner) -> None:
@@ -90,26 +86,23 @@ class OriginalTests:
             found += tuple(replace(one, own=True) for one in theirs if one.test not in older)
         return found
 
-    async def _ask_original_tests(
-        self, work: Work, question: Question, now: Report | None = None
-    ) -> tuple[Disagreement, ...]:
+    async def _ask_original_tests(self, work: Work, question: Question, now: Report) -> tuple[Disagreement, ...]:
         check, known = work.check, await self._runner.at_tree(work, question.base)
         if not original_tests.has_results(known):
             return ()
         if not known.report.cases and known.exit_status != 0 and not question.before.keys() & {*question.changed}:
             return ()  # Files that the work adds are no original tests: without them the check fails as before.
-        if question.other and (stricter := await self._ask_original_tests(work, question.read_as_product(), now)):
+        strict = replace(question, tree=question.other, other="")
+        if question.other and (stricter := await self._ask_original_tests(work, strict, now)):
             return stricter
         then = await self._runner.at_tree(work, question.tree)
         found = original_tests.find_disagreements(known, then, check.runner, now)
         if found and not original_tests.is_certain(known, found) and len(found) <= RERUN_MOST:
             # Rule out chance: a test that passes when rerun, in another fresh checkout, is flaky.
-            named = narrow(check.command, check.runner, list(found)) if original_tests.THE_CHECK not in found else None
+            whole = original_tests.THE_CHECK in found
+            named = narrow(check.command, check.runner, list(found)) if not whole else None
             again = await self._runner.in_fresh_checkout(work.with_command(named), question.tree)
             passing = {case.id for case in again.report.cases if case.outcome == "passed"}
-            found = {id: one for id, one in found.items() if id not in passing}
-            if original_tests.THE_CHECK in found and not original_tests.find_disagreements(
-                known, again.known, check.runner, now
-            ):
-                found = {}
+            left = original_tests.find_disagreements(known, again.known, check.runner, now) if whole else found
+            found = {id: one for id, one in found.items() if left and id not in passing}
         return tuple(original_tests.add_expectations(one, question.before, question.after) for one in found.values())

@@ -145,7 +145,7 @@ class CheckEnvironment(Struct, frozen=True):
         system = kind in ("command", "start") and program and "/" not in program and not missing.why
         how = _offer_program(program) if system else ""
         if how := how or (self._get_packages(missing.name, base) if kind == "start" else ""):
-            return f"{how}{self._mention_left_out()}"
+            return how
         kind = "package" if kind == "command" and missing.language else kind
         name = "HOST" if missing.name == "another host" else missing.name.partition(", from which")[0]
         how = _PROVIDED[kind].format(_name_service(name) if kind == "service" else name) if kind in _PROVIDED else ""
@@ -162,7 +162,7 @@ class CheckEnvironment(Struct, frozen=True):
             # The project's set-up does not install what the project does not declare.
             offered = self._offer_setup(missing, base)
             how = how if offered.startswith("Install") and "`apt-get" in how else offered or how
-        return how if kind in ("loopback", "submodule") else how + self._mention_left_out()
+        return how
 
     def _offer_setup(self, missing: Missing, base: ProjectFacts) -> str:
         """Offer the project's own set-up command, and how to have bough run it."""
@@ -201,11 +201,6 @@ class CheckEnvironment(Struct, frozen=True):
             if hit := re.search(r"\bapt(?:-get)? (?:-\S+ )*install(?: +[\w.+:-]+)+$", one.command):
                 return f"The project's CI installs its packages with `{hit[0]}` as root ({one.why})."
         return ""
-
-    def _mention_left_out(self) -> str:
-        listed = ", ".join(f"`{name}`" for name in self._list_left_out()[:MOST_LEFT_OUT])
-        adds = "`[workspace] link` or `copy` in bough.toml adds them."
-        return f" Ignored files that are not in the checkout: {listed}; {adds}" if listed else ""
 
     def _find_mentioned(self, text: str) -> tuple[str, ...]:
         """Find ignored files that a failing check's output names: it may have needed them."""

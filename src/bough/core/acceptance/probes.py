@@ -91,13 +91,9 @@ _PROBE = schema.table(
     "quote",
     "text",
 )
+_KINDS = [kind for kind in get_args(Kind) if kind != "behaviour"]
 _KIND = schema.table(
-    {
-        "requirement": {"type": "integer"},
-        "kind": {"type": "string", "enum": [kind for kind in get_args(Kind) if kind != "behaviour"]},
-    },
-    "requirement",
-    "kind",
+    {"requirement": {"type": "integer"}, "kind": {"type": "string", "enum": _KINDS}}, "requirement", "kind"
 )
 PROBE = ToolSpec(
     name="probe",
@@ -170,22 +166,17 @@ def read_probes(
     for given in found.probes[: count_allowed_probes(requirements)]:
         # A short requirement can be quoted whole, although so few words would not be enough in a longer text.
         if not any(find_quote(given.quote, text, FEWEST) for text in (asked, *(one.text for one in requirements))):
-            left_out.append(
-                f"{given.says[:200]} (its quote is too short, or not in what was asked: `{given.quote[:200]}`)"
-            )
+            why = f"its quote is too short, or not in what was asked: `{given.quote[:200]}`"
+            left_out.append(f"{given.says[:200]} ({why})")
             continue
         known += 1
         fenced = re.fullmatch(r"(?s)\s*```\w*\n(.*?)\n?```\s*", given.text)
         text = (fenced[1] if fenced else given.text).rstrip() + "\n"
         made = place_case(text, form, f"{slug(task, 80).replace('-', '_')}_{known}")
-        about = _match_requirements(given, requirements)
-        probes.append(
-            replace(made, name=f"{task}/probe-{known}", says=given.says, quote=given.quote, requirements=about)
-        )
-    stated = {one.number for one in requirements if is_stated(one.text)}
-    named: dict[int, Kind] = {
-        one.requirement: one.kind for one in found.kinds if one.kind != "background" or one.requirement not in stated
-    }
+        about, name = _match_requirements(given, requirements), f"{task}/probe-{known}"
+        probes.append(replace(made, name=name, says=given.says, quote=given.quote, requirements=about))
+    stated = {(one.number, "background") for one in requirements if is_stated(one.text)}
+    named = {one.requirement: one.kind for one in found.kinds if (one.requirement, one.kind) not in stated}
     return Examination(tuple(probes), found.notes, tuple(left_out), named)
 
 
@@ -202,9 +193,9 @@ def _match_requirements(given: _GivenProbe, requirements: Sequence[Requirement])
 
 def place_case(text: str, form: Form, name: str) -> Probe:
     """Make a probe of a case, with its path and language."""
-    if re.match(r"#!.*\bsh\b", text):
-        return Probe("", SCRIPT_PATH.format(name=name), text, "", language=SCRIPT)
-    return Probe("", form.path.format(name=name), text, "", language=form.language)
+    script = re.match(r"#!.*\bsh\b", text)
+    language, path = (SCRIPT, SCRIPT_PATH) if script else (form.language, form.path)
+    return Probe("", path.format(name=name), text, "", language=language)
 
 
 def select_failing(probes: Sequence[Probe], results: dict[str, ProbeResult]) -> tuple[Probe, ...]:

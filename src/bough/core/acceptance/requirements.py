@@ -22,11 +22,7 @@ _REPAIRS = (
     r"(?i)\b(?:fix\w*|repair\w*|bugs?|wrong\w*|broken|breaks?|fail\w*|errors?|crash\w*|regress\w*|red|green|pass\w*"
     r"|tests?|specs?|suite|checks?|correct\w*|instead|again|missing)\b"
 )
-_LEAST = 4
-"""The minimum number of letters of a word that can show what a goal is about."""
-_COMMON = frozenset(
-    "with that this from file files line lines into when which have each also their them than".split()  # noqa: SIM905
-)
+_COMMON = r"(?:with|that|this|from|files?|lines?|into|when|which|have|each|also|their|them|than)(?![a-z])"
 
 
 class Requirement(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -79,24 +75,21 @@ def list_covered(
 def find_coverage_problems(steps: Sequence[Step], around: Sequence[Requirement]) -> list[str]:
     """List what is wrong with the requirements that a plan's steps cover, in sentences for the planner; nothing can be
     wrong if there is only one requirement."""
-    if len(around) < 2:
-        return []
     numbers = {one.number for one in around}
+    covered = [(step.name, number) for step in steps for number in step.covers]
+    said, known = {number for _, number in covered}, ", ".join(map(str, sorted(numbers)))
     found = [
-        f"Step `{step.name}` covers requirement {number}, which does not exist: the numbers are "
-        f"{', '.join(map(str, sorted(numbers)))}."
-        for step in steps
-        for number in step.covers
+        f"Step `{name}` covers requirement {number}, which does not exist: the numbers are {known}."
+        for name, number in covered
         if number not in numbers
     ]
-    said = {number for step in steps for number in step.covers}
     found += [
         f"No step covers requirement {one.number} (`{' '.join(one.text.split())[:120]}`): list it in the `covers` "
         "of each step that it depends on."
         for one in around
         if one.number not in said
     ]
-    return found
+    return found if len(around) > 1 else []
 
 
 def list_active(requirements: Sequence[Requirement]) -> tuple[Requirement, ...]:
@@ -134,5 +127,5 @@ def speaks_of(goal: str, failures: Iterable[str]) -> bool:
     if not re.match(_ADDS, goal) or re.search(_REPAIRS, goal):
         return True
     said = "\n".join(failures).lower()
-    words = {word for word in re.findall(r"[a-z]+", goal.lower())[1:] if len(word) >= _LEAST} - _COMMON
+    words = re.findall(rf"(?<![a-z])(?!{_COMMON})[a-z]{{4,}}", re.sub("[a-z]+", "", goal.lower(), count=1))
     return not words or any(word in said for word in words)
