@@ -175,14 +175,13 @@ class CheckEnvironment(Struct, frozen=True):
             # A set-up command that itself needs the missing program does not help.
             if (fit := language.fit_setup(setup, missing, self.environment)) and fit.split()[0] != missing.name
         )
-        setup, where = next(fitting, ("", ""))
-        if not setup:
+        if not (found := next(fitting, None)):
             return ""
-        program = setup.split()[0]
-        first = "" if shutil.which(program) else _offer_program(program) or f"Install {program}."
-        return f"{first} " * bool(first) + (
-            f"The project's own set-up is `{setup}` ({where}): run it, or let bough run it in the copies it works in, "
-            f'with `--setup "{setup}" --network registries` (`[check] setup` in bough.toml).'
+        setup, program = found[0], found[0].split()[0]
+        first = "" if shutil.which(program) else f"{_offer_program(program) or f'Install {program}.'} "
+        return (
+            f"{first}The project's own set-up is `{setup}` ({found[1]}): run it, or let bough run it in the copies it "
+            f'works in, with `--setup "{setup}" --network registries` (`[check] setup` in bough.toml).'
         )
 
     def _look(self, base: ProjectFacts) -> ProjectFiles:
@@ -326,11 +325,9 @@ def _name_service(address: str) -> str:
 
 def _look_around(missing: Missing) -> Missing:
     """Return what is missing. A service that answers bough itself is there: only the sandbox keeps commands from it."""
-    port = missing.name.partition(":")[2]
-    if missing.kind != "service" or not port or not 0 < int(port) < 65_536:
-        return missing
-    try:
-        socket.create_connection(("localhost", int(port)), ANSWER).close()
-    except OSError:
-        return missing
-    return replace(missing, kind="loopback")
+    port = missing.name.partition(":")[2] if missing.kind == "service" else ""
+    if port and 0 < int(port) < 65_536:
+        with suppress(OSError):
+            socket.create_connection(("localhost", int(port)), ANSWER).close()
+            return replace(missing, kind="loopback")
+    return missing

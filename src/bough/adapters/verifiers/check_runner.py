@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 import msgspec
@@ -133,10 +133,9 @@ async def _load_or_measure(path: Path, measure: Measure) -> Baseline:
             return failed
         known = await measure()
         if known.red:
-            now = time.monotonic()
-            for old in [other for other, (at, _) in _FAILED.items() if now - at >= SHARED]:
+            _FAILED[path] = time.monotonic(), known
+            for old in list(_FAILED)[:-KEPT]:
                 del _FAILED[old]
-            _FAILED[path] = now, known
         _save(path, known)
         return known
 
@@ -167,15 +166,9 @@ KEPT = 12
 Say = Callable[[str], None]
 
 
-class _Key(NamedTuple):
-    """The inputs that determine a check's result within a run."""
-
-    run: str
-    tree: str
-    command: str
-    in_folder: bool
-    """Whether it runs in the person's folder instead of the project's top folder."""
-    lender: Path | None
+_Key = tuple[str, str, str, bool, Path | None]
+"""What determines a check's result: the run, the tree, the command, whether it runs in the person's folder instead of
+the project's top folder, and the workspace that lends packages."""
 
 
 class CheckRunner:
@@ -197,7 +190,7 @@ class CheckRunner:
         self._lenders.pop(key, None)
         if await workspace.lends(work.task.tree):
             self._lenders[key] = workspace.root
-            self._results = {key: one for key, one in self._results.items() if key.lender != workspace.root}
+            self._results = {key: one for key, one in self._results.items() if key[-1] != workspace.root}
 
     def _find_lender(self, work: Work, tree: str) -> Path | None:
         run, task = work.run, work.task
@@ -206,7 +199,7 @@ class CheckRunner:
     def once(self, work: Work, tree: str, say: Say = lambda line: None) -> asyncio.Task[CheckRun]:
         """Run the check on a tree, or return its earlier result on that tree in this run."""
         in_folder, lender = bool(work.task.step.test_command), self._find_lender(work, tree)
-        key = _Key(work.run.name, tree, work.check.command, in_folder, lender)
+        key = (work.run.name, tree, work.check.command, in_folder, lender)
         known = self._results.get(key)
         if known is None or not _may_be_reused(known):
             known = self._results[key] = asyncio.create_task(self.in_fresh_checkout(work, tree, say))
@@ -288,14 +281,16 @@ class CheckRunner:
         check, task = work.check, work.task
         # A fresh name each time: a report left by the agent or an earlier check is never taken for this one.
         path = workspace.scratch / f"report-{secrets.token_hex(8)}"
-        plain = self._runs_plainly(work)
+        # It runs without the options that bough adds if it failed with them before.
+        bases = {work.run.base or task.base, task.base}
+        plain = any((known := self.baselines.look(base, check)) is not None and known.plain for base in bases)
         command, env = (check.command, {}) if plain else instrument(check.command, check.runner, str(path), {})
         # A check that bough found runs at the top of the project; one that the step names, in the person's folder.
         at = "" if task.step.test_command or workspace.folder == workspace.root else str(workspace.root)
         run = partial(self._run_sandboxed, workspace, work, say)
         before = self._environment.before  # What has to run before every check.
-        finished = await run(before, {}) if before else None
-        if finished is None or finished.exit_status == 0:
+        finished = await run(before or run_in_folder(at, command), {} if before else env)
+        if before and finished.exit_status == 0:
             finished = await run(run_in_folder(at, command), env)
         if OWNED in finished.output:  # A lent folder was read-only, and is a copy by now.
             finished = await run(run_in_folder(at, command), env)
@@ -310,11 +305,6 @@ class CheckRunner:
                 text = await asyncio.to_thread(decode_output, finished.output)
         ran = await asyncio.to_thread(_read_run, check, finished, text, path, str(workspace.root))
         return replace(ran, known=replace(ran.known, plain=True)) if plain else ran
-
-    def _runs_plainly(self, work: Work) -> bool:
-        """Whether to run the check without the options that bough adds, because it failed with them."""
-        bases = {work.run.base or work.task.base, work.task.base}
-        return any(known.plain for tree in bases if (known := self.baselines.look(tree, work.check)) is not None)
 
     async def _run_sandboxed(
         self, workspace: Workspace, work: Work, say: Say, command: str, env: dict[str, str]

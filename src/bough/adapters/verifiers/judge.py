@@ -22,7 +22,6 @@ from bough.core.ids import GOAL
 from bough.core.tree.file_overlap import ADDS
 from bough.core.tree.task import Task
 from bough.core.verdict import original_tests, rulings, test_files
-from bough.core.verdict.alteration import Belief
 from bough.core.verdict.check_run import CheckRun
 from bough.core.verdict.discover import is_given
 from bough.core.verdict.missing import still_aside
@@ -98,7 +97,7 @@ class Judge:
         ran, known, reason, doubt = work.ran, work.known, why or reason, ""
         if ruling == "passed":
             doubt = work.doubt or (SILENT if work.known.falls_silent(work.ran.known) else "")
-            doubt = doubt or ("" if is_given(work.run, work.check) else (await self._find_belief(work)).doubt)
+            doubt = doubt or ("" if is_given(work.run, work.check) else await self._find_doubt(work))
             reason += await self._describe_outside(work) + rulings.describe_limits(work.ran.report, doubt)
         failed, aside = ruling == "failed", _find_aside(work)
         if rest := found[LISTED:]:  # The rest counts too: allowing the work allows them all.
@@ -166,14 +165,13 @@ class Judge:
         now = work.ran.known if work.question is None else await self._runner.at_tree(work, work.question.tree)
         return original_tests.find_fixed(was, now)
 
-    async def _find_belief(self, work: CheckedWork) -> Belief:
-        """Find out whether a check that nobody named was seen to fail: at the base or, if nothing could be broken
-        there, at the work."""
+    async def _find_doubt(self, work: CheckedWork) -> str:
+        """Say why a check that nobody named proves nothing: it was not seen to fail at the base or, if nothing could be
+        broken there, at the work."""
         base = work.run.base or work.task.base
         seen = await self._altered.believe(work, base, await self._runner.at_tree(work, base), work.say)
-        if seen.kind in ("nothing", "unknown"):
-            seen = await self._altered.believe(work, work.task.tree, work.ran.known, work.say)
-        return seen
+        there = seen.kind in ("nothing", "unknown")
+        return (await self._altered.believe(work, work.task.tree, work.ran.known, work.say) if there else seen).doubt
 
     async def _describe_outside(self, work: CheckedWork) -> str:
         """Name the changed product files that the person did not name, where they named some."""
@@ -229,9 +227,8 @@ class Judge:
             return ()
         found: dict[str, None] = {}
         for tree in before:
-            found |= dict.fromkeys(rulings.find_broken(now, await self._runner.at_tree(work, tree, say)))
-            if len(found) >= len(now.report.failing):
-                break
+            if not found or len(found) < len(now.report.failing):
+                found |= dict.fromkeys(rulings.find_broken(now, await self._runner.at_tree(work, tree, say)))
         if not found:
             return ()
         # A regression is held against work that passed its own check, so a failure by chance must not count: the tests
@@ -246,11 +243,10 @@ class Judge:
 
 
 def rule_without_check(task: Task) -> Verdict:
-    if not task.step.requires_testing:
-        return Verdict("passed", "no check was required", tree=task.tree)
-    if not is_for_agents(task.step):
-        return Verdict("passed", ONLY_COMMANDS, tree=task.tree)
-    return Verdict("not_verified", NOT_FOUND, tree=task.tree)
+    if task.step.requires_testing and is_for_agents(task.step):
+        return Verdict("not_verified", NOT_FOUND, tree=task.tree)
+    why = ONLY_COMMANDS if task.step.requires_testing else "no check was required"
+    return Verdict("passed", why, tree=task.tree)
 
 
 def _find_aside(work: CheckedWork) -> set[str]:

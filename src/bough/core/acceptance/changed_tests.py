@@ -58,14 +58,12 @@ def may_answer(task: Task) -> bool:
 
 def approve_verdict(task: Task, changes: tuple[AllowedChange, ...]) -> Verdict | None:
     """Return the passing verdict if these changes, too, are allowed; None while other changes are pending."""
-    verdict = task.acceptance.verdict
+    verdict, allowed = task.acceptance.verdict, (*task.test_changes.allowed, *changes)
     assert verdict is not None, "nothing was checked"
-    allowed = (*task.test_changes.allowed, *changes)
-    rest = list_pending_changes(replace(task, test_changes=replace(task.test_changes, allowed=allowed)))
-    if rest:
+    if list_pending_changes(replace(task, test_changes=replace(task.test_changes, allowed=allowed))):
         return None
-    known = [*changes, *task.may_change]
-    why = next((one for one in known if any(one.test == found.test for found in verdict.disagreements)), None)
+    tests = {found.test for found in verdict.disagreements}
+    why = next((one for one in (*changes, *task.may_change) if one.test in tests), None)
     said = f"the check passed ({verdict.tests or 'exit status 0'}), and original tests were changed"
     return replace(verdict, ruling="passed", reason=f"{said}: {why.why}" if why is not None else said)
 

@@ -116,12 +116,9 @@ def list_failing_probes(task: Task) -> tuple[Probe, ...]:
 def list_open_contests(task: Task) -> tuple[Probe, ...]:
     """List the failing probes that a judge has to rule on: those that an agent contests or, for somebody else's change,
     all of them, since no agent is there to contest a wrong probe."""
-    known = task.examination
-    return tuple(
-        probe
-        for probe in list_failing_probes(task)
-        if (task.step.given or probe.name in known.contested) and probe.name not in known.rulings
-    )
+    known, failing = task.examination, list_failing_probes(task)
+    asked = [probe for probe in failing if task.step.given or probe.name in known.contested]
+    return tuple(probe for probe in asked if probe.name not in known.rulings)
 
 
 def list_alike_contests(task: Task) -> tuple[Probe, ...]:
@@ -135,14 +132,12 @@ def list_alike_contests(task: Task) -> tuple[Probe, ...]:
 
 def explain_contest_refusal(task: Task, name: str) -> str:
     """Explain why a probe cannot be contested; empty if it can."""
-    names = [probe.name for probe in list_failing_probes(task)]
+    names, ruling = [probe.name for probe in list_failing_probes(task)], task.examination.rulings.get(name)
     if name not in names:
         known = ", ".join(f"`{each}`" for each in names)
         return f"There is no failing probe `{name[:100]}`; failing are {known}." if names else "No probe fails."
-    ruling = task.examination.rulings.get(name)
-    if ruling is not None:
-        return f"The judge has already ruled that it is asked for: “{ruling.quote}”. Make it pass."
-    return ""
+    ruled = "The judge has already ruled that it is asked for"
+    return f"{ruled}: “{ruling.quote}”. Make it pass." if ruling is not None else ""
 
 
 def render_failing_probes(task: Task) -> str:
@@ -198,15 +193,9 @@ def _show_by_running(one: Requirement, task: Task, seen: Difference) -> Requirem
 
 def _find_red(one: Requirement, task: Task) -> tuple[str, ...]:
     """List the probes of a requirement that fail without the work and pass with it."""
-    known = task.examination
-    return tuple(
-        probe.name
-        for probe in live(task)
-        if one.number in probe.requirements
-        and probe.name in known.results
-        and known.results[probe.name].outcome == "passed"
-        and known.before.get(probe.name, "passed") != "passed"
-    )
+    known, names = task.examination, [probe.name for probe in live(task) if one.number in probe.requirements]
+    passing = [name for name in names if name in known.results and known.results[name].outcome == "passed"]
+    return tuple(name for name in passing if known.before.get(name, "passed") != "passed")
 
 
 def _is_form_seen(one: Requirement, task: Task, seen: Difference, others: bool) -> bool:
