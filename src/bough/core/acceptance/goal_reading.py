@@ -33,8 +33,15 @@ class NamedKind(Struct, frozen=True):
     """`background`, or a `Kind`."""
 
 
-_ITEM = re.compile(r" {0,3}(?:[-*+]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?\S")
-_HEADING = re.compile(r" {0,3}(?:#{1,6}\s|(\*\*|__)[^*_\n]+\1\s*$)")
+_MARK = r"(?:[-*+]|\d{1,3}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?\S"
+_HEADING = r" {0,3}(?:#{1,6}\s|(?:\*\*|__)[^*_\n]+(?:\*\*|__)[ \t\r]*$)"
+_GOES_ON = rf"\n(?! {{0,3}}{_MARK}|{_HEADING})(?=.*\S).+"
+_BELOW = rf"\n(?:[ \t\r]*\n)*(?P=margin)[ \t]{{2,}}\S.*|{_GOES_ON}"
+_BLOCK = re.compile(
+    rf"(?m)^(?:(?P<item>(?P<margin> {{0,3}}){_MARK}.*(?:{_BELOW})*)|(?P<heading>{_HEADING}.*)"
+    rf"|(?P<prose>.*\S.*(?:(?<!\0){_GOES_ON})*))"
+)
+"""A list item with all that is indented below it, a heading, or a paragraph, which ends with code."""
 _GAP = re.compile(r"(?<=[.!?])[\"')\]`]*\s+")
 _OPENING = re.compile(r"[\"'(\[`“]*[\w`$@.-]*\w")
 """Beginning of a sentence, also with an identifier, which has no capital."""
@@ -232,24 +239,5 @@ def _cut_block(plain: str, block: _Block) -> Iterator[_Block]:
 
 
 def _split_blocks(plain: str) -> Iterator[_Block]:
-    """Split a text into paragraphs, list items with all that is indented below them, and headings. What follows code is
-    another paragraph."""
-    last: _Block | None = None
-    at = depth = 0
-    blank = False
-    for line in plain.splitlines(keepends=True):
-        said, indent = line.strip(), len(line) - len(line.lstrip(" \t"))
-        heading, kind = bool(_HEADING.match(line)), last.kind if last is not None else "heading"
-        below = kind == "item" and indent > depth + 1
-        item = not below and bool(_ITEM.match(line))
-        if said and last is not None and (below or (kind != "heading" and not (item or heading or blank))):
-            last = replace(last, end=at + len(line.rstrip()))
-        elif said:
-            if last is not None:
-                yield last
-            last = _Block("heading" if heading else "item" if item else "prose", at, at + len(line.rstrip()))
-            depth = indent
-        at += len(line)
-        blank = not said or (last is not None and last.kind == "prose" and not said.strip(_CODE))
-    if last is not None:
-        yield last
+    for found in _BLOCK.finditer(plain):
+        yield _Block(found.lastgroup, found.start(), found.start() + len(found[0].rstrip()))  # type: ignore[arg-type]
