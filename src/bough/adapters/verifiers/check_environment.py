@@ -1,5 +1,4 @@
-"""The conditions of a check besides the files of a tree: its environment, its settings, and the advice when something
-is missing."""
+"""What a check needs besides the files of a tree: its environment, its settings, and advice on what is missing."""
 
 import re
 import shutil
@@ -106,8 +105,7 @@ class CheckEnvironment(Struct, frozen=True):
         return Missing("ignored", ignored[0].rstrip("/")) if ignored else None
 
     def _find_hidden(self, text: str) -> Missing | None:
-        """Find a module that is installed from a folder outside the project (`pip install -e ../lib`), which commands
-        cannot read."""
+        """Find a module installed from outside the project (`pip install -e ../lib`), which commands cannot read."""
         names = re.findall(r"No module named ['\"]?(\w+)", text)
         if self.found is None or self.root is None or not names:
             return None

@@ -61,8 +61,7 @@ class Judge:
         return judgement
 
     async def _run_check(self, work: Work, workspace: Workspace, say: Say, merged: bool) -> CheckedWork:
-        """Run the check on the task's tree. The check at the base starts at the same time, and the original tests if
-        there is a second processor."""
+        """Run the check on the task's tree, beside that at the base and, with two processors, the original tests."""
         run, task = work.run, work.task
         self._runner.at_tree(work, task.base)
         under_way = self._runner.once(work, task.tree, say)
@@ -159,8 +158,7 @@ class Judge:
         return ("failed", f"the check passed, but {why}", ()) if why else ("passed", "", ())
 
     async def _find_fixed(self, work: CheckedWork) -> tuple[str, ...]:
-        """Find tests that the person had before the run and that pass because of this work: none of its agents wrote
-        them."""
+        """Find tests that the person had before the run and that pass because of this work."""
         was = await self._runner.at_tree(work, work.run.base or work.task.base)
         now = work.ran.known if work.question is None else await self._runner.at_tree(work, work.question.tree)
         return original_tests.find_fixed(was, now)

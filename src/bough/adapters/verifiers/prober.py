@@ -30,8 +30,7 @@ MOST_CHANGED = 3
 
 
 def write_files(root: Path, texts: Mapping[str, str]) -> None:
-    """Put files into a checkout. An agent wrote what is there, so links are not followed, and a file whose path is
-    taken by a folder is left out."""
+    """Put files into a checkout, following no link that an agent left, and not where there is a folder."""
     for path, text in texts.items():
         place = Place(root, path)
         place.make_parents()
@@ -71,8 +70,7 @@ class Prober:
         return tuple(ran.get(probe.name) or ProbeResult(probe.name, "passed") for probe in chosen)
 
     async def _probe(self, work: Work, chosen: Sequence[Probe], say: Say, once: bool) -> tuple[ProbeResult, ...]:
-        """Run all probes at once, as far as there are processors. Rerun each failing one alone, so that neither chance
-        nor another probe is the cause."""
+        """Run all probes at once. Rerun each failing one alone, so that neither chance nor another is the cause."""
         task, used = work.task, work.check
         async with self._runner.checkout(work, task.tree) as workspace:
             mark = token_hex()

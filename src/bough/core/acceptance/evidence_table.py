@@ -176,8 +176,7 @@ def _build_case(probe: Probe, ran: list[str], before: dict[str, str], ruled_out:
 
 
 def _is_current(path: str, tasks: dict[str, _TaskFacts]) -> bool:
-    """Whether a task still counts: it is in the plan, is the last of its name, is not a failed alternative, and does
-    not just merge another task's work."""
+    """Whether a task counts: it is planned, the last of its name, no failed alternative, and no mere merge."""
     above = parent_path(path)
     if above is None:
         return True

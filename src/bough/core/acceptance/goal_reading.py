@@ -102,7 +102,7 @@ def read_goal(
     kept = kept or ([] if beside else asking or blocks)
     demands = [block for block in kept if not _ASIDE.fullmatch(text, block.start, block.end)]
     kept = demands or ([] if beside else kept)
-    others = tuple(text[block.start : block.end] for block in blocks if block not in kept)
+    others = tuple(text[block.start : block.end] for block in sorted({*blocks} - {*kept}, key=lambda one: one.start))
     return GoalReading(_name_kinds(_join_blocks(text, kept), kinds), others)
 
 
@@ -113,8 +113,7 @@ def _cover(text: str) -> str:
 
 
 def _list_siblings(form: Sequence[_Block], places: Sequence[int], idle: Sequence[int]) -> Iterator[int]:
-    """List the beginnings of list items that a model forgot: it named another item of the same list as a requirement,
-    and did not call these background."""
+    """List where items begin that a model forgot: it named another of their list, and did not call them background."""
     for kind, group in groupby(form, lambda block: block.kind):
         items = list(group)
         forgotten = [block for block in items if not _is_listed(block, places)]
@@ -127,9 +126,8 @@ def _is_listed(block: _Block, places: Sequence[int]) -> bool:
 
 
 def _is_asked(text: str, block: _Block, places: Sequence[int], idle: Sequence[int]) -> bool:
-    """Whether a passage asks for something: a model lists it, or it is worded as a demand, even if a model calls it
-    background. A passage that the model does not mention asks for something if it is a whole sentence; without a
-    model's list, every passage does."""
+    """Whether a passage asks for something: a model lists it, or it is worded as a demand whatever a model calls it, or
+    it is a whole sentence that the model does not mention. Without a model's list, every passage does."""
     passage = text[block.start : block.end]
     if _is_listed(block, places):
         return True

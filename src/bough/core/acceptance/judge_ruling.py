@@ -54,8 +54,7 @@ class Ruling(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
 
 
 def read_ruling(answer: Answer, request: str) -> Ruling | Problems:
-    """Read the ruling, or return what is wrong with it: a claim upheld with a quote that is not in the goal goes back
-    to the judge."""
+    """Read the ruling, or return what is wrong with it, such as a claim upheld without words of the request."""
     given = parse_answer(answer, RULE, Ruling, {"ruling": "demanded", "why": "reason"})
     if isinstance(given, str):
         return Problems((given,))

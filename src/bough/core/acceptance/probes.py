@@ -147,8 +147,7 @@ class Examination(Struct, frozen=True):
 
 
 def count_allowed_probes(requirements: Sequence[Requirement]) -> int:
-    """Return the maximum number of probes: four more than there are requirements, but at least `MOST` and at most twice
-    as many."""
+    """Return the most probes: four more than there are requirements, between `MOST` and twice as many."""
     return max(MOST, min(len(requirements) + 4, 2 * MOST))
 
 
@@ -181,8 +180,7 @@ def read_probes(
 
 
 def _match_requirements(given: _GivenProbe, requirements: Sequence[Requirement]) -> tuple[int, ...]:
-    """Find the numbers of a probe's requirements: the one that it quotes, or else the one that it names, and those that
-    it says it asserts as well (`also`)."""
+    """Find the numbers of a probe's requirements: the one it quotes, or else names, and those it asserts as well."""
     quoted = [one.number for one in requirements if find_quote(given.quote, one.text, FEWEST)]
     known = [one.number for one in requirements]
     numbers = quoted or known

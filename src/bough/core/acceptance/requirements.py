@@ -11,8 +11,7 @@ from msgspec.structs import replace
 from bough.core.planning.plan import Step
 
 By = Literal["person", "model", "rule"]
-"""The source of the division into requirements: the person listed them, a model named the beginning of each, or a rule
-used the text's own form."""
+"""Who divided a goal into requirements: a person, a model that named each beginning, or the text's own form."""
 Kind = Literal["behaviour", "document", "coverage", "restructure", "speed", "upgrade", "unchanged", "background"]
 """The evidence that a requirement needs: a test that fails without the work (behaviour); changed documents; new tests
 (coverage); a changed form of the code (restructure), time (speed) or version (upgrade); something that stays as it was
@@ -63,8 +62,7 @@ class Requirement(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
 def list_covered(
     step: Step, path: str, around: Sequence[Requirement], siblings: Sequence[Step]
 ) -> tuple[Requirement, ...]:
-    """List those of the parent's requirements (`around`) that a step has to meet: all if no step of the plan names
-    any."""
+    """List those of the requirements `around` that a step has to meet: all if no step of the plan names any."""
     if any(one.step for one in around):
         return tuple(one for one in around if not one.step or f"{one.step}/".startswith(f"{path}/"))
     if not any(other.covers for other in siblings):
@@ -73,8 +71,7 @@ def list_covered(
 
 
 def find_coverage_problems(steps: Sequence[Step], around: Sequence[Requirement]) -> list[str]:
-    """List what is wrong with the requirements that a plan's steps cover, in sentences for the planner; nothing can be
-    wrong if there is only one requirement."""
+    """Say to the planner what is wrong with what its steps cover; nothing can be if there is one requirement."""
     numbers = {one.number for one in around}
     covered = [(step.name, number) for step in steps for number in step.covers]
     said, known = {number for _, number in covered}, ", ".join(map(str, sorted(numbers)))
