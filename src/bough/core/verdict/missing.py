@@ -209,7 +209,7 @@ def list_packages(said: str, paths: Collection[str]) -> list[tuple[str, str, str
 _HANGS = r"(?i)\b(?:hang|hung|time.?out|deadlock|slow|infinite|freez|stuck|endless|never (?:end|return))"
 """Words by which a goal says that the task is about a check that does not end."""
 _NO_TARGET = (
-    r"(?i:no rule to make target(?!.*needed by)|(?:missing|unknown|find a|build|contain) (?:script|target|task|recipe"
+    r"(?i:no rule to make target(?! '/)|(?:missing|unknown|find a|build|contain) (?:script|target|task|recipe"
     r"|lifecycle)\b|\b(?:script|target|task|recipe) ['\"`].*not (?:found|exist))|can't open file|Cannot find module '/"
     r"|No such file or directory: '\S*\.(?:py|sh|js)'|\b[a-z]+-1\.\d+: (?:command )?not found"
 )

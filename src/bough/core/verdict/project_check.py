@@ -69,7 +69,8 @@ def list_project_checks(look: ProjectFiles, start: str = "", goal: str = "") -> 
     if len(meant) == 1:
         said = f"; the goal names it, and {len(below) - 1} others here are not checked (--dir, --check CMD)"
         return [replace(check, why=f"{check.why}{said}") for check in list_project_checks(look, meant[0])]
-    return [_join_checks(below)] if below else _list_files(look)
+    here = next(iter(projects), "")
+    return [_join_checks(below)] if below else [_move(check, here) for check in _list_files(look.inside(here))]
 
 
 def _list_files(look: ProjectFiles) -> list[Check]:
