@@ -199,8 +199,15 @@ def list_packages(said: str, paths: Collection[str]) -> list[tuple[str, str, str
     named = [next(filter(None, found.groups()), "") for found in re.finditer(_NAMES, said)]
     bare = [re.sub(r"\W*(?:\.(?:h\w*|pm))?$", "", name) for name in named]
     names = [name for name in dict.fromkeys(bare) if len(name) > 1 and name[0] != "/" and name.casefold() not in COMMON]
+    headers = {
+        *re.findall(r"([\w+-]+)\.h\w*: No such", said)
+    }  # A header is not in the package of a program of its name.
     return [
-        (name, debian.format(re.sub(r"::|[_/:.]", "-", re.sub(r"^lib(?=\w\w)", "", name))).lower(), get.format(name))
+        (
+            f"{name}.h" if name in headers else name,
+            debian.format(re.sub(r"::|[_/:.]", "-", re.sub(r"^lib(?=\w\w)", "", name))).lower(),
+            get.format(name),
+        )
         for name in names
         for debian, get in ([*forms, ("lib{}-dev", ""), ("{}", "")] if suffixes else ())
     ]
