@@ -61,7 +61,7 @@ def find_cut(messages: PersistentList[Message], target: int) -> int:
     listed = list(messages)
     sizes = [_measure_message(message) for message in listed]
     below = [*reversed([*accumulate(reversed(sizes), initial=0)])]
-    # The conversation may also be cut at its very end if no call waits for its result: an added message finds that out.
+    # The conversation may also be cut at its very end if no call waits for its result: add a message to find that out.
     places = [at for at in pruning.find_seams([*listed, UserMessage("")]) if at >= 1]
     fitting = min((at for at in places if below[at] <= target // 2), default=len(listed))
     last = max((at for at in places if at < len(listed) and isinstance(listed[at], ModelMessage)), default=len(listed))

@@ -145,7 +145,7 @@ class WorkerSettings(Section, frozen=True):
     endpoints: tuple[str, ...] = ()
     """Addresses at which models may be called for a run that this machine works on, with this machine's keys."""
     users: tuple[str, ...] = ("*",)
-    """Names of the people whose runs it serves, as their machines give them."""
+    """Names of the people whose runs this machine serves, as the people's machines give them."""
 
 
 class BuilderSettings(Section, frozen=True):
