@@ -113,7 +113,7 @@ def test_a_judge_sees_what_cases_rest_on_and_rules_on_alike_ones_at_once(meet: M
     ann.bough("examine", "add", status=5)
     (asked,) = map(text_of, ann.model.requests("judge"))
     assert all(say in asked for say in says) and ann.kinds().count("ProbeRuled") == 2
-    assert "They stand in `README.md`" in asked and "`total` of no number gives None." in asked
+    assert "These words are in `README.md`" in asked and "`total` of no number gives None." in asked
     assert "Without the work it fails, too." in asked and "faulty itself" in asked
 
 

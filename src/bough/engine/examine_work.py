@@ -251,6 +251,6 @@ def _render_contest(probe: Probe, task: Task, request: str, texts: dict[str, str
         if found := find_quote(probe.quote, text, probes.FEWEST):
             first, last = text.rfind("\n\n", 0, found.start()) + 1, text.find("\n\n", found.end())
             around = text[first : last if last >= 0 else None].strip()
-            dispute += f"\n\nThey stand in `{path}`:\n\n{fence_text(context.shorten_text(around, QUOTED))}"
+            dispute += f"\n\nThese words are in `{path}`:\n\n{fence_text(context.shorten_text(around, QUOTED))}"
             break
     return f"{dispute}\n\nThe other side says: {known.contested.get(probe.name, UNHEARD)}"

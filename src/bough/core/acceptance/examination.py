@@ -123,7 +123,7 @@ def list_open_contests(task: Task) -> tuple[Probe, ...]:
 
 def list_alike_contests(task: Task) -> tuple[Probe, ...]:
     """List the first probe that a judge has to rule on, and the others with the same quote and nearly the same text."""
-    from difflib import SequenceMatcher  # Slow to load, and rarely needed.
+    from difflib import SequenceMatcher  # difflib is slow to load, and rarely needed.
 
     first, *others = list_open_contests(task)
     same = [one for one in others if one.quote == first.quote]

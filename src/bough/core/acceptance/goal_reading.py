@@ -28,7 +28,7 @@ class NamedKind(Struct, frozen=True):
     """A passage that does not ask for new behaviour, as a model names it."""
 
     begins: str
-    """Its first words."""
+    """The passage's first words."""
     kind: str
     """`background`, or a `Kind`."""
 
@@ -86,7 +86,7 @@ def read_goal(
 ) -> GoalReading:
     """Split a goal into requirements and passages that ask for nothing, by its form (criteria, list items, sentences)
     and by a model's list: the first words of each requirement, and the passages of another kind than behaviour.
-    `beside`: it stands beside the demands of an earlier goal, so that it may ask for nothing itself."""
+    `beside`: the goal adds to the demands of an earlier one, so it may ask for nothing itself."""
     text = goal.instructions
     if listed := [("", one) for one in goal.criteria] or list(_walk_criteria(goal.steps, "")):
         return GoalReading(_name_kinds([_place(text, path, one) for path, one in listed], kinds))

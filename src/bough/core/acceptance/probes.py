@@ -39,7 +39,7 @@ class Probe(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     """One question to the finished work: a case that uses the product as its users do."""
 
     name: str
-    """Unique in the run."""
+    """The probe's name, unique in the run."""
     path: str
     """The path of its file in the project while it runs."""
     text: str
@@ -78,12 +78,12 @@ class Form(Struct, frozen=True):
 
 _PROBE = schema.table(
     {
-        "says": schema.text("What holds if it passes, in one sentence. Written first."),
-        "requirement": schema.number("The number of the requirement it is about."),
-        "also": schema.numbers("Further requirements that it asserts. Usually []."),
+        "says": schema.text("What holds if the probe passes, in one sentence. Written first."),
+        "requirement": schema.number("The number of the requirement that the probe is about."),
+        "also": schema.numbers("Further requirements that the probe asserts. Usually []."),
         "quote": schema.text(
-            f"The words that demand it, exactly as written in what was asked: {FEWEST} words or {SHORTEST} letters at "
-            "least, or the whole requirement if it is shorter."
+            f"The words that demand what it asserts, exactly as written in what was asked: {FEWEST} words or {SHORTEST}"
+            " letters at least, or the whole requirement if it is shorter."
         ),
         "text": schema.text("The whole program; at most 40 lines."),
     },

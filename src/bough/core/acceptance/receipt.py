@@ -103,4 +103,5 @@ def list_differences(receipt: Receipt, now: Rerun) -> list[str]:
         for side, was, is_now in (("without", old.before, new.before), ("with", old.after, new.after)):
             if was != is_now:
                 found.append(f"{name} {side} the change: {was} in the receipt, {is_now} now")
-    return [" ".join(clause.split()) for clause in found]  # A name may be anybody's: its line breaks forge no line.
+    # Anybody may choose a name: without line breaks it forges no line.
+    return [" ".join(clause.split()) for clause in found]

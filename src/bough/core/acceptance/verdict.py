@@ -113,12 +113,12 @@ class Verdict(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
 
     ruling: Ruling
     reason: str
-    """One sentence for people."""
+    """The reason for the ruling, as one sentence for people."""
     command: str = ""
     found: str = ""
     """Where the command comes from, as a phrase."""
     exit_status: int | None = None
-    """None if there was no command, or if it was killed."""
+    """The exit status; None if there was no command, or if it was killed."""
     seconds: float = 0.0
     output: str = ""
     """The beginning and the end of what the command printed."""
