@@ -14,8 +14,7 @@ from bough.ports import CommandResult, Sandbox
 
 def count_processors() -> int:
     """Count the processors that this process may use."""
-    affinity = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity else os.cpu_count() or 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class CheckSlots:

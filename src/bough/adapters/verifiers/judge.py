@@ -117,7 +117,7 @@ class Judge:
             flaky=work.flaky,
             changed=work.changed,
             disagreements=found,
-            fixed=() if failed or work.merged else (await self._find_fixed(work))[:LISTED],
+            fixed=() if failed or work.merged else await self._find_fixed(work),
             added=() if failed else rulings.find_added(ran.report, known.report)[:LISTED],
             canary=work.canary,
             doubt=doubt,
@@ -161,7 +161,7 @@ class Judge:
         """Find tests that the person had before the run and that pass because of this work."""
         was = await self._runner.at_tree(work, work.run.base or work.task.base)
         now = work.ran.known if work.question is None else await self._runner.at_tree(work, work.question.tree)
-        return original_tests.find_fixed(was, now)
+        return original_tests.find_fixed(was, now)[:LISTED]
 
     async def _find_doubt(self, work: CheckedWork) -> str:
         """Say why a check that nobody named proves nothing: it was not seen to fail at the base or, if nothing could be

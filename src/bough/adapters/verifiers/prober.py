@@ -2,7 +2,8 @@
 
 import asyncio
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from secrets import token_hex
 
@@ -21,6 +22,7 @@ from bough.ports import Workspace
 from bough.ports.verifier import Work
 from bough.trust.files import Place
 
+Run = Callable[[Probe], Awaitable[ProbeResult]]
 SECONDS = 60.0
 """Seconds that one probe may take."""
 SEEN = "seen to fail"
@@ -71,27 +73,25 @@ class Prober:
 
     async def _probe(self, work: Work, chosen: Sequence[Probe], say: Say, once: bool) -> tuple[ProbeResult, ...]:
         """Run all probes at once. Rerun each failing one alone, so that neither chance nor another is the cause."""
-        task, used = work.task, work.check
+        task = work.task
         async with self._runner.checkout(work, task.tree) as workspace:
             mark = token_hex()
             made = {one.path: case_programs.make_file(one, mark) for one in chosen}
             await asyncio.to_thread(write_files, workspace.root, made)
             say(f"running {pluralize(len(chosen), 'probe')}")
-            running = (self._run_probe(probe, used, workspace, task.rules, mark) for probe in chosen)
-            results = list(await asyncio.gather(*running))
+            run = partial(self._run_probe, check=work.check, workspace=workspace, rules=task.rules, mark=mark)
+            results = await asyncio.gather(*map(run, chosen))
             verdict = task.acceptance.verdict
             sound = verdict is not None and verdict.canary.startswith(SEEN)
             for at, probe in enumerate(chosen if not once else ()):
                 if results[at].outcome == "failed":
                     say(f"running a probe that fails again: {probe.says}")
-                    results[at] = await self._run_probe(probe, used, workspace, task.rules, mark)
+                    results[at] = await run(probe)
                 elif results[at].outcome == "passed" and not sound:
-                    results[at] = await self._see_it_fail(probe, used, workspace, task.rules, mark)
+                    results[at] = await self._see_it_fail(probe, run, workspace.root, mark)
         return tuple(results)
 
-    async def _see_it_fail(
-        self, probe: Probe, check: Check, workspace: Workspace, rules: Rules, mark: str
-    ) -> ProbeResult:
+    async def _see_it_fail(self, probe: Probe, run: Run, root: Path, mark: str) -> ProbeResult:
         """Return the result of a probe that passed, after changing its expected values one by one until it fails. If no
         test was seen to fail with a changed value, the work's results may compare equal to anything, in a probe too."""
         texts = {probe.path: probe.text} if probe.language != SCRIPT else {}
@@ -99,8 +99,8 @@ class Prober:
         green = ""
         for value in [one for one in values if one[1].role == "expected"][:MOST_CHANGED]:
             altered = replace(probe, text=canary.apply_changes(texts, [value])[probe.path])
-            await asyncio.to_thread(write_files, workspace.root, {probe.path: case_programs.make_file(altered, mark)})
-            if (await self._run_probe(altered, check, workspace, rules, mark)).outcome != "passed":
+            await asyncio.to_thread(write_files, root, {probe.path: case_programs.make_file(altered, mark)})
+            if (await run(altered)).outcome != "passed":
                 return ProbeResult(probe.name, "passed")
             green = green or f"It also passes with {canary.describe_value(value)}, so it shows nothing."
         return ProbeResult(probe.name, "broken" if green else "passed", green)

@@ -58,10 +58,9 @@ class TreeTexts(Mapping[str, str]):
 
 class Texts:
     def __init__(self, workspaces: Workspaces) -> None:
-        self._workspaces = workspaces
+        self._workspaces, self._known = workspaces, dict[str, str]()
         self._trees: dict[tuple[str, str], TreeTexts] = {}
         """The texts of each tree, by tree and command."""
-        self._known: dict[str, str] = {}
 
     async def of(self, tree: str, command: str = "", needed: Collection[str] = ()) -> TreeTexts:
         """Return the texts of a tree. `needed`: texts to load together rather than one by one."""

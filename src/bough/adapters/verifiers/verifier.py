@@ -175,8 +175,7 @@ class ProjectVerifier:
                 await self._altered.believe(work, task.base, measured.result())
 
     def before(self, task: Task, check: Check) -> str | None:
-        known = self._runner.baselines.look(task.base, check)
-        if known is None:
+        if (known := self._runner.baselines.look(task.base, check)) is None:
             return None
         return rulings.describe_baseline(known, task.step.instructions, task.rules.accept_failing, check.runner)
 
@@ -275,9 +274,8 @@ class ProjectVerifier:
         return self._tell(task, _TriedCheck(check, known, belief))
 
     async def keep_proposal(self, run: Run, task: Task, proposed: Check | None) -> None:
-        kept = {"files": await self._make_key(run, task)}
-        kept = {"command": proposed.command, "why": proposed.why} if proposed else kept
-        self._kept.write(msgspec.json.encode(kept))
+        found = {"command": proposed.command, "why": proposed.why} if proposed else None
+        self._kept.write(msgspec.json.encode(found or {"files": await self._make_key(run, task)}))
 
     async def was_asked(self, run: Run, task: Task) -> bool:
         files = (load_kept(self._kept, dict[str, str]) or {}).get("files")

@@ -100,8 +100,8 @@ def is_agents_work(task: Task) -> bool:
     step = task.step
     worked = any(map(is_for_agents, (step, *task.plan.steps)))
     checked = task.acceptance.verdict is not None and bool(task.acceptance.verdict.command)
-    merges = context.is_merge_task(task.id, step)
-    return worked and checked and step.role != "critic" and not merges and task.tree != task.base
+    done = worked and checked and task.tree != task.base
+    return done and step.role != "critic" and not context.is_merge_task(task.id, step)
 
 
 def _is_wanted(task: Task) -> bool:

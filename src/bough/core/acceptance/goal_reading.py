@@ -100,8 +100,7 @@ def read_goal(
     asking = [block for block in blocks if block.kind in ("prose", "item")]
     kept = [block for block in asking if _is_asked(text, block, places, idle)]
     kept = kept or ([] if beside else asking or blocks)
-    demands = [block for block in kept if not _ASIDE.fullmatch(text, block.start, block.end)]
-    kept = demands or ([] if beside else kept)
+    kept = [one for one in kept if not _ASIDE.fullmatch(text, one.start, one.end)] or ([] if beside else kept)
     others = tuple(text[block.start : block.end] for block in sorted({*blocks} - {*kept}, key=lambda one: one.start))
     return GoalReading(_name_kinds(_join_blocks(text, kept), kinds), others)
 

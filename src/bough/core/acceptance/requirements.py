@@ -98,8 +98,7 @@ def add_requirements(
     known: Sequence[Requirement], added: Sequence[Requirement], replaces: Mapping[int, int]
 ) -> tuple[Requirement, ...]:
     """Return the requirements after a person's message."""
-    numbers = {one.number for one in added}
-    kept = [one for one in known if one.number not in numbers]
+    kept = [one for one in known if one.number not in {new.number for new in added}]
     return (*(replace(one, superseded=replaces.get(one.number, one.superseded)) for one in kept), *added)
 
 
