@@ -63,8 +63,8 @@ class OriginalTests:
         sure = [path for path in side.paths if path not in side.doubtful]
         doubts = bool(side.doubtful and (sure or side.texts))
         other = await self._workspaces.graft(product, base, sure, texts) if doubts else ""
-        new = {change.path for change in changes if change.kind == "A"}
-        adds = all(path in new and test_files.is_only_tests(path) for path in side.changed)
+        new = [change.path for change in changes if change.kind == "A" and test_files.is_only_tests(change.path)]
+        adds = {*side.changed} <= {*new}
         return Question(base, tree, side.changed, ChainMap(renamed, before), after, adds, other)  # type: ignore[arg-type]
 
     async def run_tests(self, work: Work, product: str, tests: str, only: Sequence[str]) -> MixedRun:

@@ -79,12 +79,12 @@ class CheckEnvironment(Struct, frozen=True):
     def examined(self, ran: CheckRun, check: Check, base: ProjectFacts) -> Baseline:
         """Return the check's result at the base, with what the check lacks there."""
         known, text = ran.known, cut_middle(ran.text, MOST_READ)
-        if known.runs_nothing and self.root is not None:
+        if self.root is None or (known.exit_status == 0 and not known.runs_nothing):
+            return known
+        if known.runs_nothing:
             missing = Missing("package", find_test_library(text, self._look(base)))
             told = replace(known, lacking=str(missing), way_out=self.for_missing(missing, base), absent=False)
             return told if missing.name else known
-        if known.exit_status == 0 or self.root is None:
-            return known
         last = "\n".join(text.rstrip().splitlines()[-SHOWN_LINES:])[-SHOWN_TEXT:]
         absent = find_idle(known.exit_status, check.command, text, ran.report) is not None
         known = replace(known, left_out=self._find_mentioned(text), said=last, absent=absent)
@@ -93,7 +93,7 @@ class CheckEnvironment(Struct, frozen=True):
         lacks = lacks or find_missing(known.exit_status, check.command, text, ran.report, base, killed, given)
         if lacks is None:
             return replace(known, aside=set_aside(ran.report, base))
-        own = next((each.name for each in LANGUAGES for one in each.runners if one.name == check.runner), "")
+        own = next((each.name for each in LANGUAGES if check.runner in {one.name for one in each.runners}), "")
         lacks = _look_around(replace(lacks, language=lacks.language or own))
         absent = lacks.kind in ("target", "tests", "program") or lacks.name == "go.mod"
         return replace(known, lacking=str(lacks), way_out=self.for_missing(lacks, base), absent=absent)

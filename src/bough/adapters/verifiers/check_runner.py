@@ -58,13 +58,11 @@ Kept = TypeVar("Kept")
 
 
 class Baselines:
-    """The results of a check at the bases of tasks, measured in parallel with the work and only once at a time,
-    however many tasks need them.
+    """The results of a check at the bases of tasks, each measured once, in parallel with the work.
 
-    The result depends on the base tree, the command and its surroundings (interpreter, installed packages, variables),
-    so it is stored under these in `.bough/baselines/` for later runs; it is a cache that may be deleted at any time. A
-    check that failed in an earlier process runs again: a missing thing may be there by now. The runs of one process (as
-    those of a backlog) also share running measurements, and failures of the last hour."""
+    They are stored in `.bough/baselines/` by what they depend on (tree, command, surroundings) for later runs; this
+    cache may be deleted at any time. A check that failed in an earlier process runs again: a missing thing may be there
+    by now. The runs of one process share running measurements, and failures of the last hour."""
 
     def __init__(self, folder: Path, surroundings: str = "") -> None:
         """Prepare the store. `surroundings`: an identifier of the environment of checks."""
@@ -78,9 +76,8 @@ class Baselines:
 
     def find_time(self, tree: str, check: Check) -> float:
         """Return when the check's result at this tree was stored; 0: it is not stored."""
-        with suppress(FileNotFoundError):
-            return self._path(tree, check).stat().st_mtime
-        return 0.0
+        path = self._path(tree, check)
+        return path.stat().st_mtime if path.exists() else 0.0
 
     def know(self, tree: str, check: Check, known: Baseline) -> None:
         """Record a result of the check at this tree that was measured elsewhere."""
@@ -95,7 +92,7 @@ class Baselines:
         return load_kept(Place(path.parent, path.name), Baseline)
 
     def _path(self, tree: str, check: Check) -> Path:
-        # The key includes the surroundings (interpreter, packages, settings): whether a tree passes depends on them.
+        # `surroundings` are the interpreter, packages and settings, on which it depends whether a tree passes.
         key = hashlib.sha256(f"{check.command}\0{self._surroundings}".encode()).hexdigest()[:16]
         return self._folder / f"{tree}-{key}.{FORMAT}.json"
 

@@ -1,9 +1,8 @@
 """The verdict on the runs of a check.
 
 A verdict is `passed` only if a whole run of the check ended with exit status 0, at least one test ran where tests can
-be counted, and no test that ran at the base fails or has disappeared unchecked. If anything on the test side changed
-since the run's base, the original tests run too, in addition to the check: the test side of the base is restored around
-the new code. If they disagree, the verdict is `needs_approval`, and says test by test what they expected.
+be counted, and no test that ran at the base fails or has disappeared unchecked. If the test side changed since the
+run's base, that of the base also runs around the new code: if it disagrees, the verdict is `needs_approval`.
 """
 
 import asyncio
@@ -43,8 +42,7 @@ _FAILED: _Answer = ("failed", "", ())
 class Judge:
     def __init__(self, runner: CheckRunner, originals: OriginalTests, altered: AlteredCopies) -> None:
         self._runner, self._workspaces, self._texts = runner, runner.workspaces, runner.texts
-        self._originals = originals
-        self._altered = altered
+        self._originals, self._altered = originals, altered
 
     async def judge(self, work: Work, workspace: Workspace, say: Say, merged: bool = False) -> Judgement:
         """Run the check, compare its result with the one at the base, and look for objections to it."""
@@ -235,9 +233,8 @@ class Judge:
         still = {case.id: case for case in again.report.failing}
         if again.finished.exit_status == 0 or (still and not still.keys() & found.keys()):
             return ()
-        kept = [id for id in found if id in still or not still]
-        texts = {id: still[id].message if id in still else now.said for id in kept}
-        return tuple(Failure(id, "regression", texts[id]) for id in kept[: rulings.SHOWN_FAILURES])
+        kept = [id for id in found if id in still or not still][: rulings.SHOWN_FAILURES]
+        return tuple(Failure(id, "regression", still[id].message if id in still else now.said) for id in kept)
 
 
 def rule_without_check(task: Task) -> Verdict:

@@ -92,11 +92,6 @@ class CheckFinder:
         known, read = self._told[tree], self._environment.reader(texts)
         return lambda path: known[path] if path in known else read(path)
 
-    async def count_test_files(self, task: Task) -> int:
-        """Count the base's files that are named like tests, without examples: a suite has that many tests at least."""
-        own = [path for path in await self._workspaces.paths(task.base) if not is_foreign(path) and is_code(path)]
-        return sum(is_test_name(path) and not path.startswith("example") for path in own)
-
     async def list_others(self, task: Task, check: Check) -> list[Check]:
         """List the other commands that may be the check, as the files before a task's work name them."""
         found = await self._list(task, task.base, task.id)
@@ -158,14 +153,12 @@ class ProjectVerifier:
         self._begun: set[asyncio.Task[None]] = set()
 
     def begin(self, run: Run, task: Task) -> None:
-        begun = asyncio.create_task(self._begin(run, task))
-        self._begun.add(begun)
+        self._begun.add(begun := asyncio.create_task(self._begin(run, task)))
         begun.add_done_callback(self._begun.discard)
 
     async def _begin(self, run: Run, task: Task) -> None:
         await self._runner.sweep(run)
-        check = await self.find(replace(task, tree=task.base))
-        if check is not None:
+        if (check := await self.find(replace(task, tree=task.base))) is not None:
             work = Work(run, task, check)
             measured = self._runner.at_tree(work, task.base)
             await asyncio.wait([measured])
@@ -235,7 +228,9 @@ class ProjectVerifier:
         replaces it only if it runs half of the tests or more, and not all of these fail: else it proves little."""
         first, worth = tried[0], tried
         if first.rank == LACKS:
-            least = await self._finder.count_test_files(task)
+            # A suite has as many tests at least as there are files named like tests, without examples.
+            own = [path for path in await self._runner.workspaces.paths(task.base) if not is_foreign(path)]
+            least = sum(is_code(path) and is_test_name(path) and not path.startswith("example") for path in own)
             worth = [
                 one
                 for one in tried

@@ -1,8 +1,7 @@
 """Decide about original tests that disagree with the work: who is asked, and in which order.
 
-Changes that were allowed in advance never get here, since the verifier knows them. First a judge with a fresh context,
-who has to quote the goal, decides; then the person, if there is one. Without permission the work goes back to the same
-agent as a finding that it can answer; if the agent defends its work, the task waits for the person.
+Changes allowed in advance never get here. First a judge, who has to quote the goal, decides; then the person, if there
+is one. Without permission the same agent gets a finding to answer; if it defends its work, the task waits for a person.
 """
 
 from collections.abc import Sequence

@@ -1,10 +1,9 @@
 """Decide which examination a task with a passing check still needs, and whether its work is proven: red, then green.
 
 A goal is completed only if, for every requirement, something shows that the work makes the difference. A check that
-passes before the work would also pass after a mere comment, so a test must fail without the work and pass with it. Such
-a test comes from an examiner (a *live* case, which fails without the work) or from the person (a test that failed
-before), never from the work's author: a wrong repair together with a wrong test by its author would go from red to
-green, too.
+passes before the work would also pass after a mere comment, so a test must fail without the work and pass with it: one
+of an examiner (a *live* case) or of the person (a test that failed before), never one of the work's author, whose wrong
+repair would go from red to green together with a wrong test.
 """
 
 from bough.core import commands as c
@@ -116,9 +115,8 @@ def list_failing_probes(task: Task) -> tuple[Probe, ...]:
 def list_open_contests(task: Task) -> tuple[Probe, ...]:
     """List the failing probes that a judge has to rule on: those that an agent contests or, for somebody else's change,
     all of them, since no agent is there to contest a wrong probe."""
-    known, failing = task.examination, list_failing_probes(task)
-    asked = [probe for probe in failing if task.step.given or probe.name in known.contested]
-    return tuple(probe for probe in asked if probe.name not in known.rulings)
+    asked = {*task.examination.contested} if not task.step.given else {one.name for one in list_failing_probes(task)}
+    return tuple(one for one in list_failing_probes(task) if one.name in asked - {*task.examination.rulings})
 
 
 def list_alike_contests(task: Task) -> tuple[Probe, ...]:
@@ -142,12 +140,10 @@ def explain_contest_refusal(task: Task, name: str) -> str:
 
 def render_failing_probes(task: Task) -> str:
     """Render the failing probes for the agent that repairs the work."""
-    parts = []
-    for probe in list_failing_probes(task):
-        ruling = task.examination.rulings.get(probe.name)
-        ruled = f"\nIt was contested; the judge ruled that it is asked for: “{ruling.quote}”." if ruling else ""
-        parts.append(render_failing_probe(probe, task.examination.results[probe.name], ruled))
-    return "\n\n".join(parts)
+    known, said = task.examination, "\nIt was contested; the judge ruled that it is asked for"
+    ruled = {name: f"{said}: “{ruling.quote}”." for name, ruling in known.rulings.items()}
+    failing = ((one, known.results[one.name], ruled.get(one.name, "")) for one in list_failing_probes(task))
+    return "\n\n".join(render_failing_probe(*one) for one in failing)
 
 
 # ── red, then green ───────────────────────────────────────────────────────────────────────────────────────────────────

@@ -89,7 +89,9 @@ def read_goal(
     `beside`: the goal adds to the demands of an earlier one, so it may ask for nothing itself."""
     text = goal.instructions
     if listed := [("", one) for one in goal.criteria] or list(_walk_criteria(goal.steps, "")):
-        return GoalReading(_name_kinds([_place(text, path, one) for path, one in listed], kinds))
+        spans = ((path, one, find_quote(one, text)) for path, one in listed)
+        found = [Requirement(0, one, *(at.span() if at else (0, 0)), step=path) for path, one, at in spans]
+        return GoalReading(_name_kinds(found, kinds))
     plain = _cover(text)
     form = _split_by_form(plain)
     idle = [*_find_places(text, [one.begins for one in kinds if one.kind == "background"])]
@@ -200,11 +202,6 @@ def _refine(text: str, plain: str, blocks: Sequence[_Block], places: Sequence[in
             item = _JOINT.sub("", item) if b < block.end else item
             if item := item.rstrip(" ,;") if within else item:
                 yield replace(block, start=a, end=a + len(item), within=within)
-
-
-def _place(text: str, path: str, criterion: str) -> Requirement:
-    place = find_quote(criterion, text)
-    return Requirement(0, criterion, *(place.span() if place else (0, 0)), step=path)
 
 
 def _walk_criteria(steps: Sequence[Step], above: str) -> Iterator[tuple[str, str]]:

@@ -1,8 +1,7 @@
 """Probes: small programs that a model other than the author writes from the goal, and that bough runs.
 
 A model's opinion never decides; an executed probe does. A probe quotes the words that demand its assertion, and bough
-looks them up before it runs the probe. A failing probe goes to a repairing agent (bug hunter), who may contest it; a
-judge then rules on it.
+looks them up first. A failing probe goes to a repairing agent (bug hunter), who may contest it before a judge.
 """
 
 import re
@@ -69,7 +68,6 @@ class Form(Struct, frozen=True):
     """How an examiner's case is written in a project."""
 
     language: str
-    """The language of the programs."""
     path: str
     """Path of a program, with `{name}` for its name."""
     how: str

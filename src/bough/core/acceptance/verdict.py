@@ -141,16 +141,14 @@ class Verdict(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     disagreements: tuple[Disagreement, ...] = ()
     """Original tests that fail on the new code; in a passing verdict, those that were allowed to change."""
     fixed: tuple[str, ...] = field(default=(), name="mended")
-    """The first of the original tests, as they were before the run, that failed then and pass now. In journals the
-    field keeps its older name, so that they stay readable."""
+    """The first original tests that failed before the run and pass now. Journals keep the field's older name."""
     added: tuple[str, ...] = ()
     """The first of the passing tests that did not exist before the task."""
     advice: tuple[Remark, ...] = ()
     canary: str = ""
     """What happened when values in the tests that should prove the work were changed, as a phrase; empty if untried."""
     doubt: str = ""
-    """Why the check alone is no proof (it was not seen to fail on a broken product, or with a changed value), so that a
-    probe has to prove the work; empty if there is no doubt."""
+    """Why the check alone is no proof (nothing wrong was seen to make it fail), so that a probe has to be; or empty."""
 
     @property
     def score(self) -> int:
@@ -182,9 +180,8 @@ class Verdict(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
 Showing = Literal[
     "check", "tests", "probe", "author", "speed", "upgrade", "document", "coverage", "restructure", "unchanged"
 ]
-"""What shows that the work made the difference. Something fails without the work: the person's check, older tests, a
-probe, or (in old journals) only a test by the work's author. Or the check is faster. Or nothing that runs shows it:
-only a version, documents, tests or the code's form changed, or nothing had to change."""
+"""What shows that the work made the difference: the check, tests, a probe or (in old journals) its author's test fails
+without it, the check is faster, or only a version, documents, tests or the code's form had to change, or nothing."""
 
 
 class ChangePart(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
