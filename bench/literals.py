@@ -9,8 +9,8 @@ The rule, written before the first run. Libraries: the source packages of Debian
 of each language as it says: 20 in eight. Tests: `SAMPLE` of each, in the order of the SHA-256 of their names; a file of
 Perl, which has no names in it, is one test. *Found*: at least one literal can be changed. *Falsified*, where
 `literals.toml` says how a file of tests is run here and it passes as it is: the file fails with one of the changes that
-a verdict would try, one at a time, and loads. *Refused*: it passes with every expected value changed, so that a verdict
-would object to an honest test.
+a verdict would try, one at a time, and loads. *Doubted*: it passes with each value changed that something is compared
+with, so that the verdict of an honest test needs a probe.
 """
 
 import argparse
@@ -60,6 +60,7 @@ UNLOADED = (
     r"SyntaxError|IndentationError|ImportError|syntax error|error\[E\d+\]|could not compile|Can't locate"
     r"|Cannot find module"
 )
+RANKS = ("compared", "asserted", "given")
 HOW = Path(__file__).with_suffix(".toml")
 
 
@@ -150,7 +151,7 @@ def find_rounds(root: Path, path: str, name: str) -> list[list[Value]] | None:
         values = canary.list_file_changes(texts, [path])
         return [[one] for one in values[:6]]
     found = canary.list_test_changes(texts, [f"{path}::{name}"])
-    return canary.plan_rounds(next(iter(found.values()))) if found else None
+    return [[one] for one in canary.choose_surest(next(iter(found.values())))[: canary.ROUNDS]] if found else None
 
 
 class Library:
@@ -196,24 +197,24 @@ class Library:
         """Each test of the sample: what was found, and what was seen."""
         for path, name in self.sample:
             rounds = find_rounds(self.root, path, name)
-            found = "no test" if rounds is None else rounds[0][0][1].role if rounds else "no value"
+            found = "no test" if rounds is None else RANKS[rounds[0][0][1].rank] if rounds else "no value"
             seen = "not run"
             if rounds and self.passes(path):
                 failed = next((each for each in rounds if self.fails_with(path, each)), None)
-                seen = "falsified" if failed else "refused" if found == "expected" else "green"
+                seen = "falsified" if failed else "doubted" if found == "compared" else "green"
             yield f"{path}::{name}", found, seen
 
 
 def measure(libraries: list[Library]) -> None:
     total: Counter[str] = Counter()
     print(
-        "| library | language | tests | found | expected | run | falsified | green | refused |\n" + "| --- " * 9 + "|"
+        "| library | language | tests | found | compared | run | falsified | green | doubted |\n" + "| --- " * 9 + "|"
     )
     for library in libraries:
         counts: Counter[str] = Counter()
         for test, found, seen in library.measure():
             counts.update((found, seen, "tests"))
-            if found in ("no test", "no value") or seen in ("green", "refused"):
+            if found in ("no test", "no value") or seen in ("green", "doubted"):
                 print(f"  {library.root.name}: {test}: {found}, {seen}", file=sys.stderr)
         row = count_row(counts)
         total += Counter(counts)
@@ -222,15 +223,15 @@ def measure(libraries: list[Library]) -> None:
 
 
 def count_row(counts: Counter[str]) -> list[int]:
-    run = counts["falsified"] + counts["green"] + counts["refused"]
-    found = counts["expected"] + counts["asserted"] + counts["given"]
-    seen = [counts[word] for word in ("falsified", "green", "refused")]
-    return [counts["tests"], found, counts["expected"], run, *seen]
+    run = counts["falsified"] + counts["green"] + counts["doubted"]
+    found = counts["compared"] + counts["asserted"] + counts["given"]
+    seen = [counts[word] for word in ("falsified", "green", "doubted")]
+    return [counts["tests"], found, counts["compared"], run, *seen]
 
 
 # ── the rules ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-RULES = {"statement": "_IDLE", "call": "_SILENT", "title": "_TITLED", "name": "_NAMES"}
+RULES = {"statement": "_IDLE", "call": "_SILENT", "title": "_TITLES", "name": "_NAMES"}
 """Rules by which literals are left alone, and the patterns that are them."""
 
 
@@ -247,9 +248,9 @@ class Mute(ast.NodeTransformer):
 
 
 def rules(libraries: list[Library]) -> None:
-    """For each role and rule: how often a test fails with another literal, and how often also with no assertion."""
+    """For each rank and rule: how often a test fails with another literal, and how often also with no assertion."""
     print("| literals | changed | fails | fails without any assertion |\n| --- | --- | --- | --- |")
-    for kind in ("expected", "asserted", "given", *RULES):
+    for kind in (*RANKS, *RULES):
         counts: Counter[str] = Counter()
         for library in libraries:
             for path, value in draw(library, kind):
@@ -273,7 +274,7 @@ def draw(library: Library, kind: str) -> Iterator[tuple[str, Value]]:
             found = [one for one in more if one not in own]
         else:
             all_of = canary.list_test_changes(texts, [f"{path}::{name}"]).values()
-            found = [one for each in all_of for one in each if one[1].role == kind]
+            found = [one for each in all_of for one in each if one[1].rank == RANKS.index(kind)]
         for one in sorted(found, key=lambda each: order(f"{each[1].start}"))[:2]:
             yield path, one
 

@@ -2,14 +2,14 @@
 
 With the product broken on purpose the check must fail, or it does not test it; the result is stored for the command and
 the files that decide about it, so that it is measured only once. The tests that carry the claim that the work is done
-(they failed before or are new, and pass now) must fail with a value in them changed. Otherwise work whose results
-compare equal to anything would pass every test.
+(they failed before or are new, and pass now) must fail with a value in them changed: those that do not prove nothing,
+such as a test of work whose results equal anything.
 """
 
 import asyncio
 import hashlib
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -19,6 +19,7 @@ from bough.adapters.verifiers.ask_original_tests import Question
 from bough.adapters.verifiers.check_runner import CheckRunner, Say, load_kept
 from bough.core.verdict import canary, original_tests, rulings
 from bough.core.verdict.alteration import (
+    NONSENSE,
     Belief,
     How,
     alter,
@@ -30,6 +31,7 @@ from bough.core.verdict.alteration import (
     weigh_control,
 )
 from bough.core.verdict.check_run import Baseline, CheckRun
+from bough.core.verdict.literals import COMPARED
 from bough.core.verdict.original_tests import find_file
 from bough.core.verdict.registry import narrow
 from bough.core.verdict.test_files import is_configuration
@@ -131,8 +133,8 @@ class AlteredCopies:
 
     async def ask(self, work: CheckedWork) -> str:
         """Change values in the tests that carry the claim, and record in the work what they did, and what is in doubt:
-        a new test that passes all the same does not refute the work, but proves nothing, so that a probe has to. Return
-        the objection if it is a test that the person had: then the work has disabled it."""
+        a test that passes all the same does not refute the work, but proves nothing, so that a probe has to. Return the
+        objection if a test that the person had does not even run any more."""
         repaired, added = original_tests.find_carrying(work.ran.report, work.known.report)
         # Try those that the goal names first, then others by chance, so that nobody can foresee them. The same claim
         # always gets the same ones.
@@ -153,25 +155,25 @@ class AlteredCopies:
         those that failed, with the change, and those that passed with every change, with the surest one."""
         texts = await self._texts.of(tree, work.check.command)
         values = await asyncio.to_thread(canary.list_test_changes, texts, tests)
-        left = {test: canary.plan_rounds(each) for test, each in values.items() if each}
+        left = {test: canary.choose_surest(each) for test, each in values.items()}
         red, green = dict[str, canary.Value](), dict[str, canary.Value]()
         for number in range(canary.ROUNDS):
-            now = {test: rounds[number] for test, rounds in left.items() if number < len(rounds)}
+            now = {test: each[number] for test, each in left.items() if number < len(each)}
             if not now:
                 break
-            wrong = canary.apply_changes(texts, [one for each in now.values() for one in each])
+            wrong = canary.apply_changes(texts, now.values())
             names = sorted({original_tests.strip_parameters(test) for test in now})
             alone = work.with_command(narrow(work.check.command, work.check.runner, names))
             ran = await self.run(alone, tree, wrong)
             failed = canary.find_failed(ran.report, ran.finished.exit_status, names)
-            for test, each in now.items():
+            for test, value in now.items():
                 name = original_tests.strip_parameters(test)
                 if failed.get(name):
-                    red[test] = each[0]
+                    red[test] = value
                     green.pop(test, None)
                     del left[test]
                 elif name in failed:
-                    green.setdefault(test, each[0])
+                    green.setdefault(test, value)
         return red, green
 
     async def _ask_tests(self, work: CheckedWork, old: list[str], new: list[str]) -> str:
@@ -200,13 +202,21 @@ class AlteredCopies:
             stays = f"{test} also passes with {canary.describe_value(value)}"
             if not failed:
                 work.canary = f"not seen to fail: {stays}"
-            expected = value[1].role == "expected"
-            if expected and test in old:
-                return f"{stays}: it proves nothing"
-            # Where nothing must equal the value, a test that failed at the base was seen to fail there.
-            if expected or not (failed or old):
+            # Where nothing is compared with the value, a test that failed at the base was seen to fail there.
+            if value[1].rank == COMPARED or not (failed or old):
                 work.doubt = work.doubt or stays
+        unread = [test for test in passed if test in old]
+        if unread and await self._passes_unread(work, ground, old, {passed[test][0] for test in unread}):
+            return f"{unread[0]} also passes with nonsense in place of {passed[unread[0]][0]}: its file does not run"
         return ""
+
+    async def _passes_unread(self, work: CheckedWork, tree: str, tests: Sequence[str], paths: Collection[str]) -> bool:
+        """Whether tests that no value made fail also pass with files that nothing can read: then the work runs others
+        in their place."""
+        names = sorted({original_tests.strip_parameters(test) for test in tests})
+        alone = work.with_command(narrow(work.check.command, work.check.runner, names))
+        ran = await self.run(alone, tree, dict.fromkeys(paths, NONSENSE))
+        return ran.finished.exit_status == 0
 
     async def _ask_whole(self, work: CheckedWork) -> None:
         """Try a check whose tests have no names: change values in the files that it runs, if it failed before or the
@@ -228,9 +238,9 @@ class AlteredCopies:
                 work.canary = f"seen to fail: the check fails with {canary.describe_value(value)}"
         if not read:
             work.canary = f"not seen to fail: {NOT_FOUND}"
-        # Each expected value of a file that the check reads counts by itself: that the check failed for one does not
+        # Each compared value of a file that the check reads counts by itself: that the check failed for one does not
         # excuse another that it ignored.
         for value in green:
-            if value[1].role == "expected" and (not read or value[0] in read):
+            if value[1].rank == COMPARED and (not read or value[0] in read):
                 work.doubt = f"it also passes with {canary.describe_value(value)}"
                 break

@@ -23,7 +23,7 @@ from bough.core.verdict.test_files import is_configuration, is_foreign, is_produ
 How = Literal["on", "off", "emptied"]
 """Every function ends at once ("on") or gets a switch that does nothing ("off"), or every file is emptied."""
 MOST_FILES = 2_000
-_NONSENSE = "}}} )))\n"
+NONSENSE = "}}} )))\n"
 _INTERPRETERS = {program: language for language in LANGUAGES for program in language.interpreters}
 """Languages by their interpreters, for programs without a suffix: their first line (`#!`) names the interpreter."""
 
@@ -91,7 +91,7 @@ def alter(texts: Mapping[str, str], how: How, reported: Collection[str] = ()) ->
     if how == "emptied":
         full = [path for path, text in texts.items() if text.strip() and (find_suffix(path) or known[path].name)]
         # An empty script succeeds, so files in languages without a record get a text that no language accepts.
-        return {path: "" if known[path].name else _NONSENSE for path in full}
+        return {path: "" if known[path].name else NONSENSE for path in full}
     made = {}
     for path, text in texts.items():
         language = known[path]

@@ -5,13 +5,13 @@ This module only chooses the changes. It finds tests by their names and by inden
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import accumulate
 
 from msgspec.structs import replace
 
 from bough.core.acceptance.verdict import Report
-from bough.core.verdict.literals import BRANCH, Replacement, TestText
+from bough.core.verdict.literals import COMPARED, GIVEN, Replacement, blank_texts, list_changes
 from bough.core.verdict.original_tests import find_file, strip_parameters
 from bough.core.verdict.paths import find_suffix
 from bough.core.verdict.references import names_path
@@ -22,7 +22,7 @@ from bough.core.verdict.texts import find_block, measure_indent
 MOST = 20
 """The maximum number of tests, or files of tests, that the canary tries."""
 ROUNDS = 4
-"""Rounds for each test: each changes one value, and the last one all remaining expected values."""
+"""How many values of one test the canary changes, one at a time."""
 Value = tuple[str, Replacement]
 """The path of a file, and a change in that file."""
 _HEAD = (
@@ -46,31 +46,44 @@ def list_test_changes(texts: Mapping[str, str], tests: Collection[str]) -> dict[
     """List the changes in each test, the surest to make it fail first. `tests`: names as the runner reports them."""
     found: dict[str, list[Value]] = {}
     for path, names in _find_tests(texts, tests).items():
-        text = TestText(texts[path], find_language(path))
-        lines = text.mask().splitlines(keepends=True)
+        file = _TestFile(path, texts[path])
         for test in names:
-            block = find_test(lines, _split_name(test, path))
+            block = find_test(file.lines, _split_name(test, path))
             if block is None:
                 continue
-            changes = [(path, one) for one in _list_changes(text, lines, *block)]
-            if all(one.role == "given" for _, one in changes):
-                changes += _list_used_changes(texts, path, "".join(lines[block[0] + 1 : block[1]]))
+            changes = file.list_changes(*block)
+            if all(one.rank == GIVEN for _, one in changes):
+                changes += _list_used_changes(texts, path, "".join(file.lines[block[0] + 1 : block[1]]))
             found.setdefault(test, []).extend(changes)
     return found
 
 
+class _TestFile:
+    def __init__(self, path: str, text: str) -> None:
+        self._path, language = path, find_language(path)
+        self._changes = [*list_changes(text, language)]
+        self.lines = blank_texts(text, language).splitlines(keepends=True)
+        self._starts = [0, *accumulate(map(len, self.lines))]
+
+    def list_changes(self, first: int, last: int) -> list[Value]:
+        """List the changes between two lines, those first that are likeliest to make a test fail."""
+        start, end = self._starts[first], self._starts[last]
+        held = [(self._path, one) for one in self._changes if start <= one.start < end]
+        return sorted(held, key=lambda each: each[1].rank)
+
+
 def _list_used_changes(texts: Mapping[str, str], path: str, block: str) -> list[Value]:
     """List the changes in helpers and constants that a test uses and that one file of tests defines exactly once; the
-    test's own file is searched first. Other tests may use these values too, so none counts as an expected value."""
+    test's own file is searched first. Other tests may use these values too, so that none counts as compared."""
     found: list[Value] = []
     others = (each for each in texts if each != path and find_suffix(each) == find_suffix(path) and is_test_file(each))
     for where in (path, *others):
-        lines = texts[where].splitlines(keepends=True)
+        file = _TestFile(where, texts[where])
         for word in dict.fromkeys(re.findall(r"[^\W\d]\w{3,}", block)):
-            heads = [at for at, line in enumerate(lines) if line not in block and re.match(_DEFINES % word, line)]
+            heads = [at for at, line in enumerate(file.lines) if line not in block and re.match(_DEFINES % word, line)]
             if len(heads) == 1:
-                held = _list_changes(TestText(texts[where], find_language(where)), lines, *find_block(lines, heads[0]))
-                found += [(where, replace(one, role="given")) for one in held]
+                held = file.list_changes(*find_block(file.lines, heads[0]))
+                found += [(each, replace(one, rank=GIVEN)) for each, one in held]
         if found:
             break
     return found
@@ -89,20 +102,16 @@ def list_asked_files(texts: Mapping[str, str], command: str) -> list[str]:
 
 def list_file_changes(texts: Mapping[str, str], paths: Collection[str]) -> list[Value]:
     """List the changes in files that their runner treats as one test each."""
-    found: list[Value] = []
-    for path in paths:
-        lines = texts[path].splitlines(keepends=True)
-        text = TestText(texts[path], find_language(path))
-        found += [(path, one) for one in _list_changes(text, lines, 0, len(lines)) if one.role != "given"]
-    sure = [one for one in found if one[1].role == "expected"]
-    return sure or found
+    files = (_TestFile(path, texts[path]) for path in paths)
+    return choose_surest(
+        [one for file in files for one in file.list_changes(0, len(file.lines)) if one[1].rank < GIVEN]
+    )
 
 
-def plan_rounds(values: Sequence[Value]) -> list[list[Value]]:
-    """Plan which values to change in each round: another input may break the product whatever the test asserts."""
-    sure = [one for one in values if one[1].role == "expected"]
-    single = (sure or values)[: ROUNDS - 1 if len(sure) > ROUNDS else ROUNDS]
-    return [*([one] for one in single), *([sure[ROUNDS - 1 :]] if len(sure) > ROUNDS else ())]
+def choose_surest(values: Sequence[Value]) -> list[Value]:
+    """Choose the values that something compares, if there are any: another input may break the product whatever the
+    test asserts."""
+    return [one for one in values if one[1].rank == COMPARED] or [*values]
 
 
 def find_failed(report: Report, exit_status: int | None, tests: Collection[str]) -> dict[str, bool]:
@@ -175,29 +184,6 @@ def _find_heads(lines: Sequence[str], name: str) -> list[int]:
     return [at for at, title in ends if len(title) == longest] or (
         _find_heads(lines, name.partition("/")[0]) if "/" in name else []
     )
-
-
-def _list_changes(text: TestText, lines: Sequence[str], first: int, last: int) -> list[Replacement]:
-    starts = [0, *accumulate(map(len, lines))]
-    certain = [(starts[at], starts[at + 1]) for at in _list_certain_lines(lines, first, last)]
-    return text.list_changes(starts[first], starts[last], certain)
-
-
-def _list_certain_lines(lines: Sequence[str], first: int, last: int) -> Iterator[int]:
-    """List the lines that every run of the test reaches: those not below a branch and not after a return."""
-    above: list[str] = []
-    top = min((measure_indent(line) for line in lines[first + 1 : last] if line.strip()), default=0)
-    for at in range(first, last):
-        line = lines[at]
-        if not line.strip():
-            continue
-        depth = measure_indent(line)
-        above = [other for other in above if measure_indent(other) < depth]
-        if not any(re.search(BRANCH, other) for other in above):
-            yield at
-        if depth <= top and re.match(r"\s*(?:return|exit)\b", line):
-            return
-        above.append(line)
 
 
 def describe_value(value: Value) -> str:
