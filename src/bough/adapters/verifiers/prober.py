@@ -16,6 +16,7 @@ from bough.core.acceptance.verdict import Check
 from bough.core.rules import Rules
 from bough.core.tree.task import Task
 from bough.core.verdict import canary, case_programs
+from bough.core.verdict.literals import COMPARED
 from bough.core.verdict.project_files import run_in_folder
 from bough.core.verdict.registry import find_language
 from bough.ports import Workspace
@@ -92,12 +93,12 @@ class Prober:
         return tuple(results)
 
     async def _see_it_fail(self, probe: Probe, run: Run, root: Path, mark: str) -> ProbeResult:
-        """Return the result of a probe that passed, after changing its expected values one by one until it fails. If no
+        """Return the result of a probe that passed, after changing its compared values one by one until it fails. If no
         test was seen to fail with a changed value, the work's results may compare equal to anything, in a probe too."""
         texts = {probe.path: probe.text} if probe.language != SCRIPT else {}
         values = await asyncio.to_thread(canary.list_file_changes, texts, list(texts))
         green = ""
-        for value in [one for one in values if one[1].role == "expected"][:MOST_CHANGED]:
+        for value in [one for one in values if one[1].rank == COMPARED][:MOST_CHANGED]:
             altered = replace(probe, text=canary.apply_changes(texts, [value])[probe.path])
             await asyncio.to_thread(write_files, root, {probe.path: case_programs.make_file(altered, mark)})
             if (await run(altered)).outcome != "passed":
