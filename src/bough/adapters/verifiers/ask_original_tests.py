@@ -1,4 +1,5 @@
-"""Runs original tests on new code: a base's test side (tests, data, configuration), the rest as the work left it."""
+"""Runs original tests on new code: a base's test side (tests, data, configuration), and the other files as the work
+left them."""
 
 import asyncio
 from collections import ChainMap
@@ -68,7 +69,7 @@ class OriginalTests:
         return Question(base, tree, side.changed, ChainMap(renamed, before), after, adds, other)  # type: ignore[arg-type]
 
     async def run_tests(self, work: Work, product: str, tests: str, only: Sequence[str]) -> MixedRun:
-        """See `ports.Verifier.run_tests`."""
+        """Run the check on one tree's product with another tree's tests: see `ports.Verifier.run_tests`."""
         check = work.check
         question = await self.make_question(work, tests, product) if tests != product else None
         names = sorted({original_tests.strip_parameters(id) for id in only})

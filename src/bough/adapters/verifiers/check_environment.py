@@ -48,7 +48,7 @@ class CheckEnvironment(Struct, frozen=True):
     found: Environment | None = None
     """The project's own environment, where its packages are installed."""
     ignored: Callable[[], Sequence[str]] = tuple
-    """Its ignored files, which are in no checkout."""
+    """The project's ignored files, which are in no checkout."""
     surroundings: str = ""
     """An identifier of this environment."""
     folder: str = ""
@@ -284,7 +284,7 @@ def _find_debian(*names: str) -> str:
 
 
 def _search_debian(phrase: str) -> str:
-    """Find the package for building with what several words name, by the descriptions that apt has here."""
+    """Find the development package of a library that several words name, by the descriptions that apt has here."""
     words = re.findall(r"[A-Za-z][A-Za-z+]{2,}", phrase)
     if len(words) < 2 or COMMON & {word.casefold() for word in words} or not shutil.which("apt-cache"):
         return ""
@@ -311,7 +311,7 @@ def _ask_apt(*words: str) -> str:
         done = run_program(["apt-cache", *words], project=None, env=make_environment(LC_ALL="C"), timeout=30)
         return done.stdout.decode()
     except (OSError, UnicodeError, subprocess.TimeoutExpired):
-        return ""  # The advice then names no package.
+        return ""  # Without apt the advice names no package.
 
 
 def _name_service(address: str) -> str:

@@ -110,7 +110,7 @@ class Baselines:
 
 
 _LOCKS: WeakValueDictionary[tuple[Path, asyncio.AbstractEventLoop], asyncio.Lock] = WeakValueDictionary()
-"""One for each measurement that somebody waits for, so that all runs of this process share it."""
+"""A lock for each measurement that somebody waits for, so that all runs of this process share it."""
 _FAILED: dict[Path, tuple[float, Baseline]] = {}
 """Failures of this process's measurements with their times, for all of its runs."""
 SHARED = 3600.0
@@ -146,7 +146,7 @@ def load_kept(place: Place, kind: type[Kept]) -> Kept | None:
 
 
 def _save(path: Path, known: Baseline) -> None:
-    # Traces would only fill the disk.
+    # Leave out traces, which would only fill the disk.
     outcomes = tuple(Case(case.id, case.outcome, case.message) for case in known.report.cases)
     path.parent.mkdir(parents=True, exist_ok=True)
     body = msgspec.json.encode(replace(known, report=replace(known.report, cases=outcomes)))
@@ -230,7 +230,7 @@ class CheckRunner:
 
     async def reserve(self, run: Run, task: Task) -> None:
         """Prepare a checkout for the verdict while the model thinks."""
-        with suppress(BoughError):  # The next open meets the same obstacle, and reports it.
+        with suppress(BoughError):  # The next call of `open` meets the same obstacle, and reports it.
             await self.workspaces.reserve(run.name, _name_checkout(task), task.base)
 
     def at_tree(self, work: Work, tree: str, say: Say = lambda line: None) -> asyncio.Task[Baseline]:
@@ -289,13 +289,14 @@ class CheckRunner:
         finished = await run(before or run_in_folder(at, command), {} if before else env)
         if before and finished.exit_status == 0:
             finished = await run(run_in_folder(at, command), env)
-        if OWNED in finished.output:  # A lent folder was read-only, and is a copy by now.
+        if OWNED in finished.output:  # A lent folder was read-only, and is now a copy that commands may write to.
             finished = await run(run_in_folder(at, command), env)
         text = await asyncio.to_thread(decode_output, finished.output)
         at_base = tree in (work.run.base, task.base) and command != check.command
         refused = has_refused(text, (command.removeprefix(check.command), *env.values()), check.runner)
         if finished.exit_status not in (0, None) and (at_base or refused):
-            # Run it as the person would: an old runner may not know the options that bough adds, or fail with them.
+            # Run the check as the person would: an old runner may not know the options that bough adds, or fail with
+            # them.
             alone = await run(run_in_folder(at, check.command), {})
             if alone.exit_status == 0 or refused:
                 finished, plain, path = alone, True, path.with_suffix(".none")

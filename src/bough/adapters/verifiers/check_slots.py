@@ -45,5 +45,6 @@ class _LimitedSandbox:
             progress(f"waiting for a check slot: {count} of {count} in use (--checks)")
         async with self._slots.free:
             if waits:
-                progress("")  # Otherwise the reason would stay on the screen until the check prints something.
+                # Clear the reason: otherwise it would stay on the screen until the check prints something.
+                progress("")
             return await self._sandbox.run(argv, progress=progress, **given)

@@ -54,7 +54,7 @@ class CheckedWork(Work, eq=False, kw_only=True):
 
     say: Say
     question: Question | None
-    """None: the original tests do not run."""
+    """What the original tests run on; None: they do not run."""
     ran: CheckRun
     known: Baseline
     """The check's result at the task's base."""

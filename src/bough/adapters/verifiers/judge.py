@@ -97,7 +97,7 @@ class Judge:
             doubt = doubt or ("" if is_given(work.run, work.check) else await self._find_doubt(work))
             reason += await self._describe_outside(work) + rulings.describe_limits(work.ran.report, doubt)
         failed, aside = ruling == "failed", _find_aside(work)
-        if rest := found[LISTED:]:  # The rest counts too: allowing the work allows them all.
+        if rest := found[LISTED:]:  # Disagreements that are not listed count too: allowing the work allows them all.
             found = (*found[:LISTED], Disagreement(f"{len(rest)} other tests", said="they fail too"))
         verdict = Verdict(
             ruling,
@@ -130,7 +130,8 @@ class Judge:
         ran, known, task = work.ran, work.known, work.task
         lost = await self._find_lost(work)
         reason, passed = rulings.decide_ruling(work.check, ran, known, lost, worked=is_for_agents(task.step))
-        accepts = task.rules.accept_failing or bool(task.step.given)  # A given change did not cause them.
+        # Somebody else's change is not blamed for older failures.
+        accepts = task.rules.accept_failing or bool(task.step.given)
         if not passed and (why := rulings.explain_acceptance(ran, known, lost, accepts, _find_aside(work))):
             return why, True
         return reason, passed

@@ -164,7 +164,8 @@ class ProjectVerifier:
             await asyncio.wait([measured])
             await self._runner.reserve(run, task)
             failed = measured.cancelled() or measured.exception() is not None
-            if not failed and not is_given(run, check):  # Ready before the verdict needs it.
+            # Begin now, so that the result is there before the verdict needs it.
+            if not failed and not is_given(run, check):
                 await self._altered.believe(work, task.base, measured.result())
 
     def before(self, task: Task, check: Check) -> str | None:
@@ -180,7 +181,8 @@ class ProjectVerifier:
         def choose(each: Check) -> None:
             self._runner.goal_command = each.command
             self._finder.preferred = each.command if tried else self._finder.preferred
-            if not tried or tried[0].rank != LACKS:  # Otherwise a few tests that happen to run here may not count.
+            # If the first candidate lacks something, a few tests that happen to run may not count.
+            if not tried or tried[0].rank != LACKS:
                 work.seen()
 
         candidates = [check, *await self._finder.list_others(task, check)]
@@ -238,7 +240,7 @@ class ProjectVerifier:
                 or _builds(one.check, first.check)
                 or (one.known.ran_tests * 2 >= least and not one.known.aside and not one.known.fails_throughout)
             ]
-        # Of those that lack something, the one for which there is a way to get it.
+        # Prefer, of those that lack something, the one for which there is a way to get it.
         return max(worth, key=lambda one: (one.rank, one.rank == LACKS and OR_ANOTHER not in one.known.way_out))
 
     async def look_up(self, task: Task) -> tuple[BaseChecked, float] | None:

@@ -62,9 +62,9 @@ def list_product(paths: Collection[str], command: str) -> list[str]:
     own = [path for path in own if not re.fullmatch(set_up, last_segment(path))]
     found = [path for path in own if is_product(path)]
     bare = [path for path in own if not find_suffix(path)]
-    # Where most code is in a language without a record: the files with the commonest suffix, apart from data files.
+    # If most code is in a language without a record, take the files with the commonest suffix, apart from data files.
     others = [path for path in own if path not in found and find_suffix(path) not in ("", *DATA)]
-    tested = {find_suffix(path) for path in paths if is_test_path(path)}  # Not that of pictures, say.
+    tested = {find_suffix(path) for path in paths if is_test_path(path)}  # Do not take the suffix of pictures, say.
     common = Counter(map(find_suffix, [path for path in others if find_suffix(path) in tested] or others)).most_common(
         1
     )
@@ -130,7 +130,8 @@ def weigh_base(known: Baseline) -> Belief | None:
 
 
 def weigh(how: How, now: Baseline, known: Baseline) -> Belief | None:
-    """Judge a check by its run on a broken product (`now`) and an unbroken one; None if another way has to tell."""
+    """Judge a check by its run on a broken product (`now`) and an unbroken one; None if breaking the product in another
+    way has to tell."""
     if now.exit_status is None:
         return None
     what = "with every file emptied" if how == "emptied" else "when every function fails at once"

@@ -44,7 +44,7 @@ def find_form(paths: Sequence[str], changed: Collection[str] = ()) -> Form:
 
 def make_command(probe: Probe, check: Check) -> str:
     """Make the command that runs one case from the project's top folder; empty if nothing here can run the case."""
-    if not probe.language:  # It is from an old journal, which had tests for the project's own runner.
+    if not probe.language:  # The case is from an old journal, which had tests for the project's own runner.
         return ""
     start = "sh -e {file}" if probe.language == SCRIPT else find_language(probe.path).case_command
     known = {"file": quote(probe.path), "name": find_stem(probe.path), "folder": quote(parent_folder(probe.path))}
@@ -62,7 +62,7 @@ def make_file(probe: Probe, mark: str = "") -> str:
 
 
 def read_probe(probe: Probe, finished: CommandResult, text: str, mark: str = "") -> ProbeResult:
-    """Read the result of a case. One whose file prints the `mark` at its end has not passed without it."""
+    """Read the result of a case. A case whose file prints the `mark` at its end has not passed without that mark."""
     status = finished.exit_status
     if status == 0 and mark and mark in make_file(probe, mark) and mark not in text:
         said = f"{cut_middle(text.rstrip(), OUTPUT)}\nIt ended with exit status 0 before it reached its last line."

@@ -97,7 +97,7 @@ def merge_worse(one: Report, other: Report) -> Report:
 def count_told(output: str) -> int:
     """Count the tests of an unknown runner: the largest number before a word for tests, or lines with an outcome."""
     named = r"tests?|specs?|examples?|assertions?|cases?|successes|checks?|pass(?:ed|ing)|ok"
-    output = re.sub(r"(?m)^(?:[Cc]hecking |-- ).*", "", output[-_READ:])  # Without lines of configure and CMake.
+    output = re.sub(r"(?m)^(?:[Cc]hecking |-- ).*", "", output[-_READ:])  # Leave out lines of configure and CMake.
     numbers = re.findall(rf"(?im)\b(\d{{1,6}})\s+(?:\w+\s+)?(?:{named})\b", output)
     outcome = r"(?:not )?ok|OK|PASS(?:ED)?|SUCCESS|FAIL(?:ED|URE)?|[✓✔√✗✘]"
     said = strip_ansi(output)
@@ -130,7 +130,7 @@ class CommandResult(Struct, frozen=True):
     """How a command ended."""
 
     exit_status: int | None
-    """None if bough killed the command because it ran too long or printed too much."""
+    """The exit status; None if bough killed the command because it ran too long or printed too much."""
     output: bytes
     """Standard output and error as they came, interleaved."""
     seconds: float
@@ -279,7 +279,7 @@ class Progress(Struct, frozen=True):
 def count_progress(so_far: Progress, line: str) -> Progress:
     line = strip_ansi(line[:_LONGEST_STEP]).rstrip()
     if total := re.fullmatch(_TOTAL, line):
-        return replace(so_far, total=so_far.total + int(total[1] or total[2]), over=False)  # A second runner
+        return replace(so_far, total=so_far.total + int(total[1] or total[2]), over=False)  # A second runner begins.
     if so_far.over or re.fullmatch(_SUMMARY, line):
         return replace(so_far, over=True)
     if dots := re.fullmatch(_DOTS, line):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from bough.core.acceptance.verdict import Case, CaseOutcome
 from bough.core.verdict.check_run import MOST_CASES, deduplicate, make_case
 
-if TYPE_CHECKING:  # Imported where it is used: few runs need XML.
+if TYPE_CHECKING:  # Load the XML library only where it is used: few runs need it.
     from xml.etree.ElementTree import Element
 
 LARGEST = 64 * 1024 * 1024

@@ -108,10 +108,10 @@ def find_stop(exit_status: int | None, command: str, text: str, report: Report, 
     """Find the lines with which a check stopped before its first test: those of a compiler or a build tool, those that
     say that something is absent, or the last ones of a runner that always counts its tests. A test program may fail
     without counting anything, so any other output is a failure of the product, as is an error in its own source that
-    nothing absent explains. None also if the goal speaks of it."""
+    nothing absent explains. Return none also if the goal is about them."""
     if report.cases or report.passed + report.failed or count_told(text) or find_signal(exit_status):
         return None
-    # What the project's own build makes (`./tool: not found`) is missing only because that did not run.
+    # What the project's own build makes (`./tool: not found`) is missing only because the build did not run.
     own = _UNMADE if exit_status not in NOT_STARTED else r"(?!)"
     lines = [line.strip() for line in text[-_READ:].splitlines() if line.strip() and not re.search(own, line)]
     hard = next((at for at, line in enumerate(lines) if re.match(_STOPS, line)), None)
@@ -194,7 +194,7 @@ def list_packages(said: str, paths: Collection[str]) -> list[tuple[str, str, str
     suffixes = {path.rpartition(".")[2] for path in paths} if re.search(ABSENCE, said) else set()
     forms = [(debian, get) for suffix, debian, get in PACKAGES if suffix in suffixes]
     forms += [(each.debian, each.gets) for each in LANGUAGES if each.debian and suffixes & {*each.suffixes}]
-    if re.search(_OF_PKG_CONFIG, said):  # It knows libraries alone, and no language's packages.
+    if re.search(_OF_PKG_CONFIG, said):  # pkg-config knows libraries alone, and no language's packages.
         forms = []
     named = [next(filter(None, found.groups()), "") for found in re.finditer(_NAMES, said)]
     bare = [re.sub(r"\W*(?:\.(?:h\w*|pm))?$", "", name) for name in named]

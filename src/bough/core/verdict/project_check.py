@@ -121,7 +121,7 @@ def _list_checks_in(look: ProjectFiles) -> list[Check]:
         joined = " && ".join(f"({command})" for command in reversed(places.values()))
         stated.insert(0, Check(joined, f"{stated[0].why}, like the rest"))
     unique: dict[str, str] = {}
-    for needless in ("", _OWN_SETUP):  # The second time by the system's program.
+    for needless in ("", _OWN_SETUP):  # First with the project's own set-up, then with the system's programs.
         for one in (*stated, *(Check(hit.command, hit.why) for hit in known)):
             unique.setdefault(re.sub(needless, "", re.sub(_COVERAGE, "", one.command)), one.why)
     listed = [*unique.items()][:_MOST_CANDIDATES]
@@ -170,7 +170,7 @@ def _runs_tests(command: str, path: str, look: ProjectFiles, targets: Collection
         at for at, word in enumerate(words) if at and not word.startswith("-") and "=" not in word and word != "-j"
     ]
     wanted = [at for at in named if re.fullmatch(_TARGET, words[at]) or (words[at] == "check" and "check" in targets)]
-    # The last one decides: `rebar3 as test dialyzer` runs no test. A word after an option may be the option's.
+    # The last name decides: `rebar3 as test dialyzer` runs no test. A word after an option may be the option's.
     by_name = bool(wanted) and not any(at > wanted[-1] and not words[at - 1].startswith("-") for at in named)
     return by_name and (program in _PROGRAMS or is_ci(path))
 
@@ -195,7 +195,7 @@ def find_runner_behind(command: str, look: ProjectFiles) -> str:
     """Find the runner that a command starts, directly or through scripts of a manifest (`npm test`, `cd web && yarn run
     unit`); empty if there is none, or if added options could not reach it."""
     if command.startswith("("):
-        return ""  # Several checks in sequence, of which a runner's report would cover one.
+        return ""  # The line runs several checks in sequence, and a runner's report would cover only one.
     runner, run, inside = recognise(command), find_scripts(command), find_folder(command)
     if runner or len(run) != 1 or inside.startswith(("/", "..")):
         return runner

@@ -33,7 +33,7 @@ def behaves(text: str) -> bool:
 
 
 def asserts(path: str, text: str) -> bool:
-    """Whether a line of a file asserts something; one that requires a module loads it."""
+    """Whether a line of a file asserts something; a line that requires a module only loads it."""
     called = rf"(?:[\w$]+(?:\.|->|::))*(?:{find_language(path).asserts})\b"
     return re.search(rf"(?m)^[ \t]*(?!require(?:_relative)?[ \t(]){called}", text) is not None
 

@@ -60,7 +60,8 @@ SHOWN_MESSAGE = 300
 def decide_ruling(
     check: Check, ran: CheckRun, baseline: Baseline, lost: str, *, worked: bool = True
 ) -> tuple[str, bool]:
-    """Say whether the check passed, and why. `lost`: what no longer runs; `worked`: it should prove work."""
+    """Say whether the check passed, and why. `lost`: which tests no longer run, as a sentence; `worked`: the check
+    should prove work."""
     finished, read = ran.finished, ran.report
     if finished.exit_status != 0:
         counts = f" ({read.failed} of {read.failed + read.passed} tests failed)" if read.failed else ""
@@ -71,7 +72,7 @@ def decide_ruling(
     # The command may discard the runner's output, but some runners write a report in any case.
     runner = find_runner(check.runner)
     reports = runner is not None and runner.always_reports
-    silent = baseline.mute and not find_signal(baseline.exit_status)  # This check never names its tests.
+    silent = baseline.mute and not find_signal(baseline.exit_status)  # The check named no tests at the base either.
     if read.how == "exit status" and check.runner and (not silent or reports):
         return f"{check.runner} ended with exit status 0 without reporting what it ran: it did not finish", False
     if reports and baseline.closed and not ran.known.closed:

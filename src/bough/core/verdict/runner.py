@@ -71,7 +71,7 @@ class Runner:
     runs_tests_of: ClassVar[tuple[str, ...]] = ()
     """Names of other runners whose tests this one runs too."""
     wraps: ClassVar[bool] = False
-    """Whether it creates an environment and runs another runner in that."""
+    """Whether the runner creates an environment and runs another runner in that."""
     reporting: ClassVar[str] = ""
     """Pattern for arguments that change the report or the speed, but not the selection of tests."""
     starts: ClassVar[tuple[tuple[str, str, str], ...]] = ()
@@ -87,7 +87,8 @@ class Runner:
     program: ClassVar[tuple[str, ...]] = ()
     """The runner's program, followed by the subcommands that run tests (none if it has no other subcommands)."""
     report_flag: ClassVar[str] = ""
-    """Flag, placed right after the program's name, that makes it name its tests or continue after the first failure."""
+    """Flag, placed right after the program's name, that makes the runner name its tests or continue after the first
+    failure."""
     report_arguments: ClassVar[str] = ""
     """Arguments at the end of the command that make the runner write a report to `{report}`."""
     ends_arguments: ClassVar[tuple[str, ...]] = ()
@@ -97,9 +98,9 @@ class Runner:
     one_file: ClassVar[str] = ""
     """Command that runs one test file, with `{file}` for its path."""
     by_arguments: ClassVar[bool] = False
-    """Whether arguments at the end of the command make it report, even through one script of package.json."""
+    """Whether arguments at the end of the command make the runner report, even through one script of package.json."""
     by_environment: ClassVar[bool] = False
-    """Whether environment variables make it report, through any number of scripts."""
+    """Whether environment variables make the runner report, through any number of scripts."""
     placeholder: ClassVar[str] = ""
     """Pattern for the `id: message` that the runner reports in place of a test that does not exist."""
     closes: ClassVar[str] = ""

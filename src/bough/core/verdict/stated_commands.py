@@ -57,7 +57,7 @@ def rank_told(path: str) -> int:
 
 def is_harmless(command: str) -> bool:
     """Whether a command can be tried: it does no harm, and every variable and placeholder in it has a value here."""
-    read = re.sub(r"'[^']*'", "''", command)  # In single quotes `$x` is not the shell's.
+    read = re.sub(r"'[^']*'", "''", command)  # In single quotes `$x` is no variable of the shell.
     unset = (name for name in re.findall(_UNSET, read) if not re.search(rf"\b{name}=|\bfor {name}\b", read))
     return not (_HARMFUL.search(command) or re.search(r"\$\{\{|<<|<[\w-]+>", read) or any(unset))
 
@@ -66,7 +66,8 @@ def list_setups(language: Language, look: ProjectFiles) -> Iterator[tuple[str, s
     """List the commands that may install a project's packages, and their files: CI's, then those of lock files."""
     for found in list_commands(look):
         shown = language.installs and re.match(rf"(?:{language.installs})", found.command)
-        tools = re.search(r"\s(?:-g|--global|--user)\b", found.command)  # Tools for the whole machine.
+        # These options install tools for the whole machine.
+        tools = re.search(r"\s(?:-g|--global|--user)\b", found.command)
         if shown and not tools and is_harmless(found.command) and is_ci(found.why):
             yield found.command, found.why
     for pattern, command in language.setups:
@@ -109,7 +110,7 @@ def _list_blocks(lines: Sequence[str]) -> Iterator[list[str]]:
         inner = list(takewhile(partial(re.match, below), lines[at + 1 :]))
         if rest[:1] in ("|", ">"):
             yield [" ".join(map(str.strip, inner))] if rest[0] == ">" else inner
-        else:  # Keys below it have their own values.
+        else:  # Keys below this key have values of their own.
             yield [rest] if rest else [line for line in inner if not re.match(r"\s*(?:- +)?[\w-]+:(?:\s|$)", line)]
 
 

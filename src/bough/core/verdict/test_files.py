@@ -200,7 +200,7 @@ class _TestSide:
             if not is_code(path):
                 by = (self._called, *(before[root] for root in roots))
                 return (is_data(path) or not behaves(text)) and any(names_file(each, path) for each in by)
-            if path.startswith(("src/", "lib/")):  # In any language the folders of what is published.
+            if path.startswith(("src/", "lib/")):  # In any language these folders hold what is published.
                 return False
             loading = [other for other in code if other != path and loads(before[other], path)]
             return bool(loading) and roots.issuperset(loading) and expects(path, text)

@@ -78,7 +78,8 @@ class BuildTool(Runner):
             yield ProjectCommand("GO111MODULE=off go test ./...", f"there is a {tests[0]}, and no go.mod")
 
     def closing(self, lines: Sequence[str]) -> ClosingLine | None:
-        """Read the last lines of a project's own test program. The line number -1 lets a known runner's line win."""
+        """Read the last lines of a project's own test program. They get the line number -1, so that the lines of a
+        known runner take precedence."""
         found: list[ClosingLine] = []
         block: dict[str, int] = {}
         for _, line in [*find_last_lines(lines), (-1, "")]:

@@ -45,7 +45,8 @@ class Go(Runner):
         for line in lines:
             if begun := re.fullmatch(_BEGIN, line):
                 current = begun[1]
-                tests.setdefault(current, "error")  # This stays if a panic, an exit or a time limit cuts the test off.
+                # The outcome stays `error` if a panic, an exit or a time limit cuts the test off.
+                tests.setdefault(current, "error")
             elif ended := re.fullmatch(_END, line):
                 tests[ended[2]] = _OUTCOMES[ended[1]]
             elif package := re.fullmatch(_PACKAGE, line):

@@ -27,7 +27,7 @@ class Prove(Runner):
 
     def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
         """List the test commands; those with a build come first if tests need its result: without lib/, or with C."""
-        if "META6.json" in look.files:  # The language's successor, whose tests have the same names.
+        if "META6.json" in look.files:  # Raku is Perl's successor, and its tests have the same names.
             kind = "--ext .rakutest " * any(path.endswith(".rakutest") for path in look)
             return [ProjectCommand(f"prove -r {kind}-e 'raku -Ilib' t", "there is a META6.json")]
         found = [*super().projects(look)]

@@ -39,7 +39,7 @@ class PhpUnit(Runner):
         named = rf"({below}tests?)/(?:.*/)?(?:\w+Test\.php|[^/]+\.phpt)"
         tests = next(filter(None, (re.fullmatch(named, path) for path in look)), None)
         if tests is not None and not any("make" in hit.command for hit in found):
-            inside = parent_folder(tests[1])  # PEAR's layout: it is installed from this folder.
+            inside = parent_folder(tests[1])  # In PEAR's layout the package is installed from this folder.
             paths = f" --include-path {quote(inside)}" * bool(inside)
             yield ProjectCommand(f"{program}{paths} {quote(tests[1])}", f"there is a {tests[0]}")
 

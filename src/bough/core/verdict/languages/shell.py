@@ -51,7 +51,7 @@ class Tap(Runner):
         found = next(filter(None, (re.fullmatch(_SCRIPT, path) for path in look.near)), None)
         if found is not None:
             program, why = _INTERPRETERS[found["suffix"]], f"there is a {found[0]}"
-            inside = found["folder"] and "../" in look.text(found[0])  # It must run in its folder.
+            inside = found["folder"] and "../" in look.text(found[0])  # The script must run in its own folder.
             below = f"cd {found['folder']} && {program} {last_segment(found[0])}"
             yield ProjectCommand(below if inside else f"{program} {found[0]}", why)
         each = next((path for path in look.near if re.fullmatch(r"tests?/test[-_][^/]+\.sh", path)), "")
