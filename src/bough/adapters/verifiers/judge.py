@@ -83,9 +83,8 @@ class Judge:
         same = work.check.command in (work.run.plan.goal.test_command, self._runner.goal_command)
         if work.task.id == GOAL or not question.only_adds or not same:
             return False
-        own: Question | None = question
-        if work.task.base != question.base:
-            own = await self._originals.make_question(work, work.task.base)
+        earlier = work.task.base != question.base
+        own = await self._originals.make_question(work, work.task.base) if earlier else None
         return own is None or own.only_adds
 
     async def _make_verdict(self, work: CheckedWork) -> Judgement:

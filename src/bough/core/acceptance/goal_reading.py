@@ -158,15 +158,10 @@ def _find_places(text: str, starts: Sequence[str]) -> Iterator[int]:
 
 def _name_kinds(found: Sequence[Requirement], kinds: Sequence[NamedKind]) -> tuple[Requirement, ...]:
     """Number the requirements, and set the kinds that a model named."""
-    known = [one for one in kinds if one.kind != "background" and one.kind in get_args(Kind)]
-    return tuple(
-        replace(
-            one,
-            number=number,
-            kind=next((each.kind for each in reversed(known) if find_quote(each.begins, one.text)), one.kind),
-        )
-        for number, one in enumerate(found, 1)
-    )
+    known = [one for one in reversed(kinds) if one.kind != "background" and one.kind in get_args(Kind)]
+    named = [next((each.kind for each in known if find_quote(each.begins, one.text)), one.kind) for one in found]
+    numbered = enumerate(zip(found, named, strict=True), 1)
+    return tuple(replace(one, number=number, kind=kind) for number, (one, kind) in numbered)
 
 
 def _split_by_form(plain: str) -> list[_Block]:
