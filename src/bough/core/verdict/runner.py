@@ -91,8 +91,6 @@ class Runner:
     failure."""
     report_arguments: ClassVar[str] = ""
     """Arguments at the end of the command that make the runner write a report to `{report}`."""
-    ends_arguments: ClassVar[tuple[str, ...]] = ()
-    """Words that end the runner's own arguments."""
     reports_already: ClassVar[str] = ""
     """Pattern for commands that already ask for a report; they get no other, since the project may need theirs."""
     one_file: ClassVar[str] = ""
@@ -160,7 +158,9 @@ class Runner:
     def append(self, command: str, arguments: str) -> str | None:
         """Return the command with more arguments for this runner, if need be through a script of package.json."""
         if found := self.place(command):
-            own = list(takewhile(lambda word: word.text not in self.ends_arguments, found[0]))
+            own = list(
+                takewhile(lambda word: word.text not in ("-args", "--args"), found[0])
+            )  # Go's: the program's own.
             return insert_arguments(command, own[-1].end, arguments)
         behind = find_scripts(command)
         if len(behind) != 1 or not self.by_arguments:

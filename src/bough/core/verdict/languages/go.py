@@ -22,7 +22,6 @@ class Go(Runner):
     program = ("go", "test")
     report_flag = "-v"
     verbose = {"GOFLAGS": "-v"}  # noqa: RUF012
-    ends_arguments = ("-args", "--args")
     # One line for each package. Without -v a package reports only "ok", which counts as one test.
     closes = (
         r"(?P<passed>ok)  \t\S+\t(?:[\d.]+s|\(cached\))(?!.*\[no tests to run\])(?:(?:\t|  ?)\S.*)?"
