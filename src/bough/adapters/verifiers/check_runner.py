@@ -278,7 +278,7 @@ class CheckRunner:
         check, task = work.check, work.task
         # A fresh name each time: a report left by the agent or an earlier check is never taken for this one.
         path = workspace.scratch / f"report-{secrets.token_hex(8)}"
-        # It runs without the options that bough adds if it failed with them before.
+        # The check runs without the options that bough adds if it failed with them before.
         bases = {work.run.base or task.base, task.base}
         plain = any((known := self.baselines.look(base, check)) is not None and known.plain for base in bases)
         command, env = (check.command, {}) if plain else instrument(check.command, check.runner, str(path), {})

@@ -73,7 +73,8 @@ class Prober:
         return tuple(ran.get(probe.name) or ProbeResult(probe.name, "passed") for probe in chosen)
 
     async def _probe(self, work: Work, chosen: Sequence[Probe], say: Say, once: bool) -> tuple[ProbeResult, ...]:
-        """Run all probes at once. Rerun each failing one alone, so that neither chance nor another is the cause."""
+        """Run all probes at once. Rerun each failing one alone, so that neither chance nor another probe is the
+        cause."""
         task = work.task
         async with self._runner.checkout(work, task.tree) as workspace:
             mark = token_hex()

@@ -124,7 +124,7 @@ class _TriedCheck(NamedTuple):
 
 
 def _builds(check: Check, other: Check) -> bool:
-    """Whether a check is another one after a build of the product, which may do better than that."""
+    """Whether a check runs another one's command after a build of the product, and so may do better."""
     return check.command.endswith(f" && {other.command}")
 
 

@@ -212,9 +212,10 @@ def _build_row(
     elif "failed" in outcomes:
         standing = "refuted"
     elif judged is None:
-        # Before the goal is judged as a whole, and in old journals: by its probes alone.
+        # Before the goal is judged as a whole, and in old journals, only its probes decide about a requirement.
         done = bool(proofs) and all(proof.state is State.COMPLETED for proof in proofs)
-        whole = GOAL in tasks and tasks[GOAL].proof.state is State.COMPLETED  # Then probes of any task count.
+        # Once the goal is completed, probes of any task count.
+        whole = GOAL in tasks and tasks[GOAL].proof.state is State.COMPLETED
         standing = "proven" if (done or whole) and "passed" in outcomes else "not shown"
     else:
         shown = next((each for each in judged.shown if each.number == one.number), None)
@@ -223,7 +224,7 @@ def _build_row(
         if shown is not None:
             ran: RequirementStatus = "tested only by its author" if shown.how == "author" else "proven"
             standing = ran if shown.ran else "nothing to run"
-    # The places of the change that meet it: if it is the only one, every part does.
+    # The places of the change that meet the requirement: if it is the only one, every part does.
     alone, names = sum(other.counts for other in asked) == 1, {case.name for case in cases}
     names |= {*shown.by} if shown is not None else set()
     parts = (*needless.needed, *needless.undecided) if needless is not None else ()

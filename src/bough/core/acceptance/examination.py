@@ -53,7 +53,7 @@ def decide_examination(task: Task) -> c.Command | None:
         return c.RunProbes()
     if refuting := list_failing_probes(task):
         return c.ChangeState(State.TEST_FAILED, f"a probe fails: {refuting[0].says}")
-    # A second examination, if nothing is refuted but evidence or an examiner's case is missing.
+    # Examine a second time if nothing is refuted, but evidence or an examiner's case is missing.
     again = work and _is_wanted(task) and isinstance(task.examination.examined, Examined)
     missing = list_unshown(task) if again and task.examination.times < LOOKS else ()
     if missing and not find_reached_limit(task.budget.spend, task.budget.limits):

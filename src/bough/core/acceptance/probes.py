@@ -145,7 +145,7 @@ class Examination(Struct, frozen=True):
 
 
 def count_allowed_probes(requirements: Sequence[Requirement]) -> int:
-    """Return the most probes: four more than there are requirements, between `MOST` and twice as many."""
+    """Return how many probes are allowed: four more than requirements, but `MOST` to twice `MOST`."""
     return max(MOST, min(len(requirements) + 4, 2 * MOST))
 
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from bough.core.planning.plan import Step
 
 By = Literal["person", "model", "rule"]
-"""Who divided a goal into requirements: a person, a model that named each beginning, or the text's own form."""
+"""The source of a goal's requirements: a person, a model that named each beginning, or the text's own form."""
 Kind = Literal["behaviour", "document", "coverage", "restructure", "speed", "upgrade", "unchanged", "background"]
 """The evidence that a requirement needs: a test that fails without the work (behaviour); changed documents; new tests
 (coverage); a changed form of the code (restructure), time (speed) or version (upgrade); something that stays as it was
@@ -71,7 +71,7 @@ def list_covered(
 
 
 def find_coverage_problems(steps: Sequence[Step], around: Sequence[Requirement]) -> list[str]:
-    """Say to the planner what is wrong with what its steps cover; nothing can be if there is one requirement."""
+    """Tell the planner what is wrong with the requirements that its steps cover; a single one cannot be missed."""
     numbers = {one.number for one in around}
     covered = [(step.name, number) for step in steps for number in step.covers]
     said, known = {number for _, number in covered}, ", ".join(map(str, sorted(numbers)))

@@ -148,7 +148,8 @@ class Verdict(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     canary: str = ""
     """What happened when values in the tests that should prove the work were changed, as a phrase; empty if untried."""
     doubt: str = ""
-    """Why the check alone is no proof (nothing wrong was seen to make it fail), so that a probe has to be; or empty."""
+    """Why the check alone is no proof (nothing wrong was seen to make it fail), so that a probe has to prove it; or
+    empty."""
 
     @property
     def score(self) -> int:

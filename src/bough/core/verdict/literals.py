@@ -1,7 +1,7 @@
 """Find the literals of a test and another value for each, by one rule for every language.
 
-They are tried one at a time until one makes the test fail: values that an assertion compares, others in assertions, all
-others. Left out is what breaks a test whatever it asserts (titles, indexes, sizes, ports, exit statuses).
+They are tried one at a time until one makes the test fail: first values that an assertion compares, then others in
+assertions, then all others. What breaks a test whatever it asserts is left out (titles, indexes, sizes, ports).
 `bench/literals.py` measures this on real tests.
 """
 
@@ -45,7 +45,7 @@ _TITLES = (
     r"\b(?:describe|context|it|test|specify|[rR]un|[sS]ub_?[tT]est|group|suite|scenario|section|SECTION|TEST\w*|test_that"
     r"|test_case|parametrize|step|feature|example|plan|skip\w*|todo)[ (]\s*$"
 )
-"""What stands before the title of a test, or of a group of tests."""
+"""Pattern for the text before the title of a test, or of a group of tests."""
 _SILENT = (
     r"(?:.*\W)?(?:print\w*|echo|puts|say|log\w*|diag|note|warn\w*|\w*(?:Error|Fatal|Log)f?|exit|die|fail\w*|panic!?|throw"
     r"|raise|range|sleep|wait\w*|timeout|setTimeout|open|require|import|include|load|source|format|sprintf|message"
@@ -61,12 +61,12 @@ _NAMES = (
     r"(?i)\b(?:\w*port|timeout\w*|delay|retries|seed|size|length|capacity|msg|message|reason|line|delta|places)"
     r"[\"']?\s*(?:=>|:=|[=:])\s*-?$|\b(?:return|exit|die|raise|throw|timeout)\s*$|cmp\(.*\)\s*[!=]=\s*$"
 )
-"""What stands before values that a test does not assert: ports, timeouts, messages, exit statuses."""
+"""Pattern for the text before values that a test does not assert: ports, timeouts, messages, exit statuses."""
 _ONE, _TWO = (
     r"(?i)(?:.*\W)?(?:(?:assert_?)?(?:ok|true|false)|assert)!?",
     r"(?i).*(?:equals?|same|\bis|is_deeply|like|_?eq)!?",
 )
-"""Assertions of one and of two values; a text behind these is a message."""
+"""Assertions of one and of two values; a further text is the message."""
 _EXPECTS = r"(?i)\b(?:\w*_)?(?:want|expect|exp|expected|should|correct|golden)\w*[\"']?\s*(?:=>|:=|[=:])\s*-?$"
 _ASSERTS = (
     r"(?i:assert|expect|require|check|verify|ensure|should|must|stopifnot|compare|cmp|equal|same|identical|match|contain|throws)"
@@ -76,17 +76,17 @@ _EMPTY = r"(?i)assert\w*|expect|\w*equals?|to\w*|is|ok|eq|be|like|not|and|or|sel
 """Words that name nothing of the product."""
 _SIGN = r"(?:(?<![=!<>:])={2,3}(?!=)|=:=|!==?|<>|/=|~=|(?:\b|-)(?:eq|ne)\b|\bis\b)"
 _LONGEST, _NEAR, _MOST = 5_000, 60, 120
-"""The longest line that is read, and how much is read beside a literal and of its statement."""
+"""The longest line that is read, and how many characters are read around a literal and of its statement."""
 
 
 class _Frame(Struct):
-    """A pair of brackets that is open."""
+    """An open bracket, and what it belongs to."""
 
     callee: str
-    """What is called with it, or `[` for an index, `{` for a block of statements, empty for data."""
+    """The called function; `[` for an index, `{` for a block of statements, empty for data."""
     statement: int
     compared: bool = False
-    """Whether something is compared with the data in it."""
+    """Whether something is compared with the data in the brackets."""
     commas: int = 0
 
 
@@ -105,7 +105,7 @@ def blank_texts(text: str, language: Language) -> str:
 
 
 def list_changes(text: str, language: Language) -> Iterator[Replacement]:
-    """List the literals of a text with another one for each, in their order."""
+    """List the literals of a text in order, each with another one of its kind."""
     # Blank out very long lines, which nobody wrote by hand.
     text = "\n".join(line if len(line) <= _LONGEST else "\0" * len(line) for line in text.split("\n"))
     frames, statement = [_Frame("{", 0)], 0
@@ -144,7 +144,7 @@ def _find_callee(bracket: str, before: str) -> str:
 
 
 def _find_head(frame: _Frame, left: str) -> str:
-    """Find what a literal is an argument of; a call may have no brackets."""
+    """Find the call that a literal is an argument of; it may have no brackets."""
     if frame.callee != "{":
         return frame.callee
     head = re.search(r"([\w.!?]+)[ \t]+-?$", left) or re.match(r"\s*([\w.!?]+)", left)
@@ -192,14 +192,15 @@ def make_other_literal(text: str) -> str:
     """Return another literal of the same kind."""
     if quoted := re.match(r"(?:\w{0,2}(\"\"\"|'''|[\"'`])|(?:qr|m)?(/))", text):
         quote = quoted[1] or quoted[2]
-        if quote == "'" and len(text) == quoted.end() + 2:  # In many languages: a character.
+        if quote == "'" and len(text) == quoted.end() + 2:  # In many languages single quotes enclose one character.
             return f"{text[:-2]}{'Z' if text[-2] != 'Z' else 'Y'}'"
         return f"{text[: -len(quote)]}~{NUMBER}{quote}"
     if other := _OTHERS.get(text.lower()):
         return other.upper() if text.isupper() else other.capitalize() if text[0].isupper() else other
     number = re.match(r"0[xX][\da-fA-F_]+|\d[\d_]*(?:\.\d[\d_]*)?(?:[eE][+-]?\d+)?", text)
     digits = number[0].replace("_", "") if number else ""
-    if number is None or len(digits) > 300:  # Nothing, or too long to compute with, and rare in tests.
+    # The text is no number, or too long to compute with, which is rare in tests.
+    if number is None or len(digits) > 300:
         return NUMBER
     whole = int(digits, 16) if digits[:2] in ("0x", "0X") else int(digits) if digits.isdecimal() else None
     # Half of a large number fits every type that the number fits, and differs enough from it.

@@ -116,7 +116,7 @@ def find_stop(exit_status: int | None, command: str, text: str, report: Report, 
     lines = [line.strip() for line in text[-_READ:].splitlines() if line.strip() and not re.search(own, line)]
     hard = next((at for at, line in enumerate(lines) if re.match(_STOPS, line)), None)
     absent = [at for at, line in enumerate(lines) if re.search(ABSENCE, line)][-5:]
-    # The last one, or one just before it that quotes a name.
+    # Take the last such line, or one just before it that quotes a name.
     weak = next((at for at in reversed(absent) if at > absent[-1] - 5 and re.search(r"[\"'`‘]\w", lines[at])), None)
     weak = weak if weak is not None or not absent else absent[-1]
     around = "" if hard is None else "\n".join(lines[max(hard - 5, 0) :])

@@ -74,7 +74,8 @@ def list_project_checks(look: ProjectFiles, start: str = "", goal: str = "") -> 
 
 
 def _list_files(look: ProjectFiles) -> list[Check]:
-    """List the check of a project whose files say nothing of tests: each test file by its language's program."""
+    """List the check of a project whose files say nothing of tests: it runs each test file with its language's
+    program."""
     tests = [path for path in look.near if is_test_name(path) and f".{find_suffix(path)}" in RUNNABLE]
     alone = [check for path in tests[:_MOST_PROJECTS] if (check := find_file_check(path, look))]
     return [Check(" && ".join(check.command for check in alone), f"there is a {alone[0].why}")] if alone else []
