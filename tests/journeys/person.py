@@ -109,6 +109,8 @@ class Person:
     wire: WireModel
     started: list[subprocess.Popen[str]] = field(default_factory=list)
     extra: dict[str, str] = field(default_factory=dict)
+    _known: object = None
+    _status: str = ""
 
     @property
     def env(self) -> dict[str, str]:
@@ -238,6 +240,16 @@ class Person:
     def latest(self) -> dict[str, Any]:
         return self.runs()[-1]
 
+    def status(self) -> Any:
+        """The latest run's, for whoever asks again and again: bough is asked when the journal has changed, and once a
+        second, since a run that dies writes nothing."""
+        files = [Path(f"{self.project}/.bough/journal.db{end}") for end in ("", "-wal")]
+        stamps = [(file.stat().st_mtime_ns, file.stat().st_size) for file in files if file.exists()]
+        known = stamps, int(time.monotonic())
+        if self._known != known:
+            self._known, self._status = known, self.latest()["status"]
+        return self._status
+
     def evidence(self, *run: str) -> list[tuple[str, str]]:
         """Each requirement of a run and how it stands."""
         report = self.bough("report", *run, "--json").json
@@ -255,7 +267,7 @@ class Person:
     def reaches(self, hold: Hold) -> bool:
         """Whether an author gets as far as that, before the run ends."""
         over = ("failed", "completed", "not_proven")
-        self.wait(lambda: hold.reached.is_set() or self.latest()["status"] in over, "the author or the end")
+        self.wait(lambda: hold.reached.is_set() or self.status() in over, "the author or the end")
         return hold.reached.is_set()
 
     # ── the page ────────────────────────────────────────────────────────────────────────────────────────────

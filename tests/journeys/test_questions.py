@@ -31,7 +31,7 @@ def stuck(meet: Meet, then: Script | None = None) -> tuple[Person, str]:
 
 def helped(ann: Person, name: str) -> None:
     """The answer reached the next agent, whose work is proven and taken."""
-    ann.wait(lambda: ann.latest()["status"] == "completed", "the run ends")
+    ann.wait(lambda: ann.status() == "completed", "the run ends")
     assert any(HINT in text_of(request) for request in ann.model.requests("author"))
     assert ann.evidence() == [(TOTAL, "proven")]
     answers = [event for event in ann.journal(name) if event["event"] == "PersonAnswered"]
@@ -76,7 +76,7 @@ def test_a_stuck_goal_answered_by_another_agent(meet: Meet) -> None:
     assert fine and "What would you do?" in said
     fine, said = agent.use("answer", run=name, text=HINT)
     assert fine, said
-    ann.wait(lambda: ann.latest()["status"] not in ("running", "interrupted", "question"), "the run ends")
+    ann.wait(lambda: ann.status() not in ("running", "interrupted", "question"), "the run ends")
     agent.close()
     helped(ann, name)
 
@@ -184,7 +184,7 @@ def asks_about_tests(meet: Meet, *more: Goal) -> tuple[Person, str]:
 
 
 def allowed(ann: Person, name: str) -> None:
-    ann.wait(lambda: ann.latest()["status"] == "completed", "the run ends")
+    ann.wait(lambda: ann.status() == "completed", "the run ends")
     assert ann.evidence() == [(ODD, "proven")]
     rulings = [event for event in ann.journal() if event["event"] == "ChangesRuled" and event["by"] == "person"]
     assert len(rulings) == 1
@@ -268,7 +268,7 @@ def test_two_people_rule_on_the_same_tests(meet: Meet) -> None:
     ann, name = asks_about_tests(meet)
     with ann.page() as page:
         assert page.do(name, "approve", allow=True, say="", task="goal")[0] == 200
-        ann.wait(lambda: ann.latest()["status"] == "completed", "the run ends")
+        ann.wait(lambda: ann.status() == "completed", "the run ends")
         late = ann.bough("approve", name, "--deny")
         assert late.status == 2, late.all
         (answered,) = page.run(name)["answered"]
