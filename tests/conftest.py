@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, settings
 from bough.adapters.sandboxes.process import ProcessSandbox
 from bough.adapters.sandboxes.supervisors import SupervisorPool
 from tests import no_waiting, sampling
+from tests.zygote import GARBAGE
 
 pytest_plugins = ("tests.shipped",)
 
@@ -75,11 +76,16 @@ def _no_waiting() -> None:
     no_waiting.apply()
 
 
+gc.disable()  # What collecting the tests makes stays to the end, and is looked through once, after that.
+
+
 def pytest_collection_finish() -> None:
     """Half of what a test process holds are modules and collected tests, which stay to the end: nobody has to look
     through them again for garbage."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(GARBAGE)
+    gc.enable()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -28,6 +28,8 @@ from tests import no_waiting
 
 _CHOSEN_AT_START = ("PYTHON", "LANG", "LC_")
 """Variables that Python reads when it starts, so that a fork is too late for them."""
+GARBAGE = 50_000
+"""New objects after which Python looks for garbage: with its own 700, that takes a twelfth of the tests' time."""
 
 
 class ForkedProcess:
@@ -217,8 +219,24 @@ def warm() -> None:
     msgspec.convert({}, Config)
     registry.read_closing_lines("said", "")
     missing.find_missing(1, "said", "said", Report("exit status"), missing.ProjectFacts({}, []))
+    _settle()
+
+
+def _settle() -> None:
     gc.collect()
     gc.freeze()  # What is loaded stays: a fork that looks through it for garbage copies all of its memory.
+    gc.set_threshold(GARBAGE)
+
+
+@cache
+def _load_protocol(name: str) -> None:
+    """What only these commands need, and what takes longer to load than all else."""
+    with suppress(ModuleNotFoundError):
+        if name == "acp":
+            import bough.interfaces.acp
+        if name == "mcp":
+            import bough.interfaces.mcp  # noqa: F401
+    _settle()
 
 
 def _serve() -> None:
@@ -233,10 +251,13 @@ def _serve() -> None:
         request = b""
         while len(request) < int.from_bytes(head, "big"):
             request += orders.recv(1 << 20)
+        order = json.loads(request)
+        for name in {"acp", "mcp"} & set(order["args"][:1]):
+            _load_protocol(name)
         if os.fork() == 0:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             orders.close()
-            _watch(json.loads(request), handles)
+            _watch(order, handles)
         for handle in handles:
             os.close(handle)
 
