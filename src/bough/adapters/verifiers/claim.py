@@ -136,7 +136,7 @@ class AlteredCopies:
         a test that passes all the same does not refute the work, but proves nothing, so that a probe has to. Return the
         objection if a test that the person had does not even run any more."""
         repaired, added = original_tests.find_carrying(work.ran.report, work.known.report)
-        # Try those that the goal names first, then others by chance, so that nobody can foresee them. The same claim
+        # Try tests that the goal names first, then others by chance, so that nobody can foresee which. The same claim
         # always gets the same ones.
         claims, request = [*repaired, *added], f"{work.run.plan.goal.instructions}\n{work.task.step.instructions}"
         shuffled = random.Random(f"{self._secret}{claims}").sample(claims, len(claims))

@@ -61,7 +61,7 @@ _ASIDE = re.compile(
 )
 """A greeting, thanks, a question why, or that tests fail or should pass: beside a demand, no demand."""
 _JOINT = re.compile(r"(?:^|[\s,;]+)(?:and|or|but|then|[-*+])$")
-"""What joins a demand to the next one in its sentence."""
+"""Pattern for what joins a demand to the next one in its sentence."""
 _EMPTY = re.compile(r"\W*(?:\w+\s+){0,2}(?:it|this|that|them|these|those)\W*", re.IGNORECASE)
 """`Fix it.`: a sentence that asks for what the sentence before names."""
 _QUOTED = re.compile(
@@ -71,7 +71,7 @@ _QUOTED = re.compile(
 """Quoted text: one thing, even with commas, line breaks or ends of sentences."""
 _FENCED = re.compile(r"(?s)(?<!\S)(```|~~~).*?(?:\1|\Z)")
 _CODE, _COVER = "\0", "\u02d1"
-"""What covers fenced code, and the inside of quotations: no text has these, and nothing is cut there."""
+"""Characters that cover fenced code, and the inside of quotations: no text has them, and nothing is cut there."""
 
 
 class _Block(Struct, frozen=True):

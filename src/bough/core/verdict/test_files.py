@@ -134,7 +134,7 @@ def restore_test_side(
     read = side.find_read(others) if others else []
     paths += read
     # Keep new data files: they replace nothing, and a test may need them.
-    idle = DATA - {"snap", "ambr", "ini", "cfg", "toml"}  # Runners load these on their own.
+    idle = DATA - {"snap", "ambr", "ini", "cfg", "toml"}  # Runners load files with these suffixes on their own.
     paths = [path for path in paths if path not in added or find_suffix(path) not in idle or is_configuration(path)]
     doubtful = tuple(path for path in paths if path in read and is_code(path) and not is_test_path(path))
     return Restoration(tuple(sorted(paths)), texts, doubtful)

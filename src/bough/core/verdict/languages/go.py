@@ -22,7 +22,7 @@ class Go(Runner):
     program = ("go", "test")
     report_flag = "-v"
     verbose = {"GOFLAGS": "-v"}  # noqa: RUF012
-    # One line for each package. Without -v a package reports only "ok", which counts as one test.
+    # go prints one closing line for each package. Without -v it says only "ok", which counts as one test.
     closes = (
         r"(?P<passed>ok)  \t\S+\t(?:[\d.]+s|\(cached\))(?!.*\[no tests to run\])(?:(?:\t|  ?)\S.*)?"
         r"|(?:ok|\?)  +\t\S+\t.*\[no test.*\]|(?P<failed>FAIL)\t\S+(?:\t[\d.]+s| \[(?:build|setup) failed\])"

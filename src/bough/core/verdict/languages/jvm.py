@@ -8,7 +8,7 @@ from bough.core.verdict.runner import Runner
 
 class Maven(Runner):
     name = "maven"
-    # These lines are the totals of each module; lines for single classes end with a time and do not match.
+    # The closing lines are the totals of modules; lines for single classes end with a time and do not match.
     closes = (
         r"\[(?:INFO|WARNING|ERROR)\] Tests run: (?P<total>\d{1,9}), Failures: (?P<failed>\d{1,9}), "
         r"Errors: (?P<failed2>\d{1,9}), Skipped: (?P<skipped>\d{1,9})"

@@ -26,7 +26,7 @@ _FORWARDS = r"(?m)^(?:%|\.DEFAULT)[ \t]*:(?![^\n]*%)[^\n]*\n(?:\t+@?\$[({]MAKE[)
 class Make(Runner):
     name = "make"
     scripts = r"GNUmakefile|makefile|Makefile|.*\.ma?k"
-    # These lines say that make did nothing, since a folder has the target's name or the target has no recipe.
+    # The closing lines say that make did nothing, since a folder has the target's name or the target has no recipe.
     closes = r"g?make(?:\[\d+\])?: (?:'.*' is up to date|Nothing to be done for '.*')\."
     near_end = 1
 

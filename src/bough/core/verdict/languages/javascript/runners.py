@@ -219,6 +219,7 @@ class Npm(Runner):
             return
         by = find_manager(look)
         command = "bun run test" if by == "bun" else f"{by} test"
-        # Without CI=true such a script waits for changes. CI is not set for other scripts: some would leave out tests.
+        # Without CI=true a script that watches files would not end. CI is not set for others: some would leave out
+        # tests.
         prefix = "env CI=true " if re.search(_WAITS, script) else ""
         yield ProjectCommand(f"{prefix}{command}", "scripts.test in package.json")

@@ -154,7 +154,7 @@ _MOST_EXAMPLES = 100
 
 class Doctest(Runner):
     name = "doctest"
-    # doctest prints one such line for each file.
+    # doctest prints one closing line for each file.
     closes = r"(?P<passed>\d{1,9}) passed(?: and (?P<failed>\d{1,9}) failed)?\."
     in_parts = True
 
