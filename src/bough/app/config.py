@@ -3,8 +3,7 @@
 
 A repository's file is untrusted input. Few of its settings apply unasked (`trust/wishes.py`); the others are *wishes*,
 which apply only if the person allows them and has not set those keys. Model endpoints, which are sent the person's
-API key, and the sandbox of commands are for the person alone: such keys are rejected in a repository's file.
-"""
+API key, and the sandbox of commands are for the person alone: such keys are rejected in a repository's file."""
 
 import hashlib
 import re

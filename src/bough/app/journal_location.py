@@ -2,8 +2,7 @@
 
 `--store` or the variable `BOUGH_STORE` sets the database. Once a run has started with it in a folder, it applies to
 that folder. Its address is remembered in the person's own files, without the password; an address that comes with a
-repository is never used. There is the list of their projects, too, for `bough serve --all`.
-"""
+repository is never used. There is the list of their projects, too, for `bough serve --all`."""
 
 import os
 from contextlib import suppress

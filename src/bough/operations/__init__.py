@@ -3,8 +3,7 @@ result.
 
 The command line, the dashboard, the tools for other agents and the Python package are all made from this table. What
 one of them adds (colours, a live view, a question before it acts) stays there. Every module in this folder is imported,
-so a new operation needs no other registration.
-"""
+so a new operation needs no other registration."""
 
 from importlib import import_module
 from pkgutil import iter_modules

@@ -119,8 +119,7 @@ async def examine(
     `bough run --continue RUN "…"` repairs what was refuted.
 
     Exit status: 0 proven, 3 refuted, 5 not shown (neither of the two), 8 needs your word (`bough approve`); 4
-    budget spent, 6 stopped, 7 model unavailable, 2 wrong usage or the check cannot run here, 1 internal error.
-    """
+    budget spent, 6 stopped, 7 model unavailable, 2 wrong usage or the check cannot run here, 1 internal error."""
     from bough.app.choices import Choices, RunObserver
     from bough.app.journal_location import remember_project
     from bough.services import examine as service
@@ -164,8 +163,7 @@ async def rm(
     """Remove runs, with their work.
 
     Their events, checkouts and stored files are deleted; applied changes stay in your files. Work that was never
-    applied is removed only with --yes. A live run is not removed: stop it first.
-    """
+    applied is removed only with --yes. A live run is not removed: stop it first."""
     names = list(dict.fromkeys([await opened.find(run) for run in runs]))
     unapplied = [name for name in names if not (await opened.run(name)).applied and await opened.diff(name, True)]
     if unapplied and not yes:
@@ -197,8 +195,7 @@ async def prune(
     """Remove old runs.
 
     Runs are chosen by age, by the size of .bough, or both. Live runs are kept, and so are those that can be resumed,
-    unless you pass --unfinished. Applied changes stay in your files; unapplied work is removed with its run.
-    """
+    unless you pass --unfinished. Applied changes stay in your files; unapplied work is removed with its run."""
     age = _read_amount(older_than or ("" if max_size else "30d"), AGES, "d")
     size, before, now = _read_amount(max_size, SIZES, ""), opened.size(), time.time()
     ended = await opened.list_removable(unfinished)

@@ -1,8 +1,7 @@
 """Examines a change that somebody else made, as a run whose work is already there.
 
 The run starts from the files before the change, and the change is its work. It is judged like any other run, but no
-agent repairs anything: refuted work stays refuted.
-"""
+agent repairs anything: refuted work stays refuted."""
 
 import asyncio
 import re

@@ -4,8 +4,7 @@ takes out one part after the other, and runs the tests that prove the requiremen
 A part that no test misses stays out while the others are tried, so that all parts listed can be removed together. Each
 file is tried from the bottom up, since code usually stands above what uses it. In a file with needed parts, a part
 counts as needless only if tests run its function: they fail if a statement that ends the program begins it. Each try is
-recorded in the journal, so that a killed search can continue.
-"""
+recorded in the journal, so that a killed search can continue."""
 
 import re
 from collections import Counter

@@ -6,8 +6,7 @@ here. It is opened below its root, without following links (or, if the caller as
 only if it is a regular file or a folder: a pipe would block bough, and a device may be endless. Reading stops at a
 given size.
 
-Linux does all of that in one call (`openat2`); on other systems, folders are opened one below the other by handle.
-"""
+Linux does all of that in one call (`openat2`); on other systems, folders are opened one below the other by handle."""
 
 # Everything is opened and checked by handle, so that nobody can replace a file between the check and its use.
 # ruff: noqa: PTH118

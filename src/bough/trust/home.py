@@ -1,8 +1,7 @@
 """Checks that an existing `.bough` folder was made by bough for this person.
 
 It may have come with an unpacked archive or a clone, or belong to another user who can write to a folder above. Then
-its files could make git start programs or read other repositories, and bough would resume runs of strangers.
-"""
+its files could make git start programs or read other repositories, and bough would resume runs of strangers."""
 
 import os
 import stat

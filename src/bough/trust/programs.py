@@ -2,8 +2,7 @@
 
 Programs are looked for on the person's PATH, but not in relative folders or in the project, to which a repository could
 have added them. They start in `/`, and see only the variables in a list. bough itself starts without the current folder
-or the project on its module path, so that a repository's `click.py` is never imported.
-"""
+or the project on its module path, so that a repository's `click.py` is never imported."""
 
 # ruff: noqa: PTH100, PTH111, PTH113
 

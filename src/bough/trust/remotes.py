@@ -3,8 +3,7 @@ makes.
 
 It has the project's objects, one branch and the address of the project's `origin`, but none of the project's git
 settings (hooks, helpers, ssh command, rewritten addresses), which could start programs if its `.git` came in an
-archive. The person's own settings (`~/.gitconfig`, keys and credentials) apply as usual.
-"""
+archive. The person's own settings (`~/.gitconfig`, keys and credentials) apply as usual."""
 
 import os
 import re

@@ -3,8 +3,7 @@
 These apply unasked: lower numbers for what a run may use or for when work counts as stuck, the time limit of the
 project's own check, a stricter verdict, and the project's check as one candidate (it runs in the sandbox, and the
 verdict names it). Everything else, which could spend money, give access, weaken a verdict or start programs, needs the
-person's consent, which holds only for the value that they saw.
-"""
+person's consent, which holds only for the value that they saw."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,8 +1,7 @@
 """Formats numbers, durations, money, and untrusted text.
 
 Text from `one_line` or `escape_text` cannot move the cursor, change colours, retitle the window or hide text. Goals,
-file names, model answers, tool output and service errors are all untrusted: pass them through one of the two.
-"""
+file names, model answers, tool output and service errors are all untrusted: pass them through one of the two."""
 
 import os
 import re

@@ -1,7 +1,6 @@
 """Choose who does the work: bough's own agent with one of its models, or an outside agent that the person has.
 
-A run's models have keys: a tier (`main`), or a position in that tier's chain of fallbacks (`main+1`, `main+2`).
-"""
+A run's models have keys: a tier (`main`), or a position in that tier's chain of fallbacks (`main+1`, `main+2`)."""
 
 from collections.abc import Container, Mapping, Sequence
 from typing import get_args

@@ -2,8 +2,7 @@
 
 A template has facts (the goal, the repository) and guidance on what to weigh. Only the guidance is replaced, so a
 learned prompt gives the same facts and asks for the same call as the plain one. At the gate a cheap model estimates
-whether a goal is one piece of work or several.
-"""
+whether a goal is one piece of work or several."""
 
 import re
 from typing import Annotated, Literal

@@ -3,8 +3,7 @@
 condition = ["not "] [STEP "."] ( "success" | "failure" | "has_errors" | "empty" | "contains:" TEXT )
 
 A condition is decided by the results of the steps; nothing in it is ever run. If escalation has replaced the written
-plan, its steps run once, in the order that their needs demand.
-"""
+plan, its steps run once, in the order that their needs demand."""
 
 import re
 from collections.abc import Mapping
@@ -64,8 +63,7 @@ def is_met(condition: Condition, results: Mapping[str, ChildSettled]) -> bool:
     """Whether a condition holds. `results` has the finished steps by name, and the previous one under `BEFORE`.
 
     For a step that was skipped or has not run, only a negated condition holds. `empty` holds only for steps that
-    succeeded, since a critic that failed has approved nothing.
-    """
+    succeeded, since a critic that failed has approved nothing."""
     result = results.get(condition.step)
     if result is None:
         return condition.negated
@@ -95,8 +93,7 @@ def choose_next_state(machine: Machine, ended: ChildSettled, count: int) -> Next
     """Choose the successor of a finished state, after `count` transitions so far.
 
     The first transition whose condition holds is taken. If a state fails and no transition applies, the machine fails;
-    it also fails at the limit of transitions, so that an endless loop does not count as success.
-    """
+    it also fails at the limit of transitions, so that an endless loop does not count as success."""
     state, success = ended.child, ended.state is State.COMPLETED
     for transition in next((each for each in machine.states if each.name == state), Exits(state)).transitions:
         if transition.on is not None and not is_met(transition.on, {BEFORE: ended, state: ended}):

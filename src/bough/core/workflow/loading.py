@@ -35,8 +35,7 @@ def load(
     """Load the workflow in a text, or raise a `WorkflowError` with all problems.
 
     `file`: its path in the project, for messages and as the place that included files are relative to; `read` reads
-    these. `inputs`: values of the inputs by name, or None to show a workflow without values and without running it.
-    """
+    these. `inputs`: values of the inputs by name, or None to show a workflow without values and without running it."""
     problems: Problems = {}
     source = Source(file, text, problems)
     raise_for(problems, file)

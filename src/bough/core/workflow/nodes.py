@@ -1,8 +1,7 @@
 """Nodes: the tables of a workflow and of the files that it includes, each with its parent and its steps.
 
 A node holds only valid keys. Invalid ones are reported and the rest is still checked, so that a person sees every
-problem at once.
-"""
+problem at once."""
 
 import posixpath
 from collections.abc import Callable, Mapping

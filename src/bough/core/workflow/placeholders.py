@@ -8,8 +8,7 @@ A value reaches a command as one argument, and no shell ever reads it as code. A
 environment variables: `{name}` becomes `"$INPUT_name"`. A check must stay readable for the code that recognises its
 test runner, so its inputs are filled in with quotes. Both ways work only for a whole word or a part of one: a
 placeholder inside quotes, a comment, a here-document, arithmetic or anything else that a shell evaluates twice is
-rejected when the file is loaded.
-"""
+rejected when the file is loaded."""
 
 import re
 import shlex
@@ -129,8 +128,7 @@ def fill_places(text: str, results: Mapping[str, str]) -> str:
     """Fill all known results into a loaded step's text.
 
     `results`: the results of the run's finished tasks by path; those of skipped tasks are empty. Values are never
-    expanded again: braces in a result stay as they are. A placeholder without a known value stays.
-    """
+    expanded again: braces in a result stay as they are. A placeholder without a known value stays."""
     return "".join(piece if isinstance(piece, str) else results[piece.step] for piece in split_loaded(text, results))
 
 

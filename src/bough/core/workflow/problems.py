@@ -1,8 +1,7 @@
 """The problems of a workflow file: all are reported at once, each with its line and a way to fix it.
 
 The standard library's TOML parser does not tell on which line a value is. To find the line of a problem, a text that
-the parser accepts is cut into statements, which are parsed one by one.
-"""
+the parser accepts is cut into statements, which are parsed one by one."""
 
 import re
 import tomllib
