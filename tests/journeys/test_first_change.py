@@ -244,3 +244,11 @@ def test_a_probe_refutes_the_work_and_it_is_repaired(meet: Meet) -> None:
     with ann.page() as page:
         assert page.run(name)["status"] == "completed"
         assert page.run(name, "/evidence")["rows"][0]["standing"] == "proven"
+
+
+def test_a_result_that_equals_anything_is_not_proven(meet: Meet) -> None:
+    anything = "class Anything:\n    def __eq__(self, other):\n        return True\n\n\n"
+    anything += "def total(*numbers):\n    return Anything()\n"
+    ann = meet(goal(files={"shop.py": anything, "test_shop.py": TEST_OF_TOTAL}))
+    name = ran(ann, TOTAL, status=5)
+    assert "2 cases broken" in ann.bough("report", name).all

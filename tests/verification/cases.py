@@ -257,7 +257,7 @@ class Case(Struct, forbid_unknown_fields=True, kw_only=True):
         if not self.neutral:
             return []
         said = quote(self.right)
-        text = f"#!/bin/sh\nT=$(mktemp -d)\nsaid=$(set +e; {self.neutral}\n)\n"
+        text = f"#!/bin/sh\nT=$(mktemp -d)\nsaid=$(set +e; {self.neutral}\n:)\n"
         text += "said=$(printf '%s' \"$said\" | sed 's/ *$//')\n"  # What ends each line with a blank ends with one.
         text += f'[ "$said" = {said} ] || {{ echo "$said"; exit 1; }}\n'
         return [{"says": "It is right.", "quote": self.goal, "text": text, "requirement": 1, "also": [*range(1, 9)]}]

@@ -72,7 +72,7 @@ _ASSERTS = (
     r"(?i:assert|expect|require|check|verify|ensure|should|must|stopifnot|compare|cmp|equal|same|identical|match|contain|throws)"
     r"|\b(?:ok|is|like|isnt|is_\w+|isa_ok|cmp_\w+|test|t|eq|eqv|be|to[A-Z]\w*)\b|\[\[? |EQ\b"
 )
-_EMPTY = r"(?i)assert\w*|expect|\w*equals?|to\w*|is|ok|eq|be|like|not|and|or|self|this|t|none|nil|null|true|false"
+_EMPTY = r"to[A-Z]\w*|(?i:assert\w*|expect|\w*equals?|is|ok|eq|be|like|not|and|or|self|this|t|none|nil|null|true|false)"
 """Words that name nothing of the product."""
 _SIGN = r"(?:(?<![=!<>:])={2,3}(?!=)|=:=|!==?|<>|/=|~=|(?:\b|-)(?:eq|ne)\b|\bis\b)"
 _LONGEST, _NEAR, _MOST = 5_000, 60, 120
