@@ -129,7 +129,7 @@ def test_who_waits_for_a_worker_says_so_everywhere(tmp_path: Path, env: dict[str
         with worker(tmp_path / "two", env, "--tag", "gpu", "--name", "two"):
             output, _ = run.communicate(timeout=150)
         assert run.returncode == 0, output
-        assert "needs a worker with the tag `gpu`" in output and "no worker takes tasks since" in output
+        assert "needs a worker with the tag `gpu`" in output and "no worker has taken tasks since" in output
         assert _waiting(project, env) is None
 
 
@@ -152,11 +152,11 @@ def test_all_workers_are_killed_in_mid_task(tmp_path: Path, env: dict[str, str])
         assert asked.wait(120)
         first.kill()
         waiting = until(lambda: _waiting(project, env), "nobody says that all are gone")
-        assert waiting.startswith("Waiting: no worker takes tasks since")
+        assert waiting.startswith("Waiting: no worker has taken tasks since")
         go.set()
         with worker(tmp_path / "two", env, "--name", "two"):
             output, _ = run.communicate(timeout=150)
-        assert run.returncode == 0 and "no worker takes tasks since" in output, output
+        assert run.returncode == 0 and "no worker has taken tasks since" in output, output
 
 
 @pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")

@@ -197,11 +197,11 @@ def test_what_no_event_says_is_shown_with_its_time_and_its_last_line() -> None:
     for record in records("goal", task_events("goal", 1)):
         display.recorded(record)
     display.doing("goal", "merging into goal")
-    display.waiting("Waiting: no worker takes tasks since 12:00:00: start one with `bough worker`")
+    display.waiting("Waiting: no worker has taken tasks since 12:00:00: start one with `bough worker`")
     now = 130.0
     shown = "\n".join(drawn(display, 79, 23))
     assert "merging into goal  18 s" in shown or "thinking" in shown
-    assert "no worker takes tasks since 12:00:00" in shown
+    assert "no worker has taken tasks since 12:00:00" in shown
     display.doing("goal", "")
     display.waiting("")
     assert "merging" not in "\n".join(drawn(display, 79, 23))

@@ -159,7 +159,7 @@ def test_a_hostile_receipt_does_no_harm(meet: Meet, tmp_path: Path) -> None:
     for name in ("test_shop.TestShop.test_adds", "goal/probe-1", "the check"):
         rerun["probes"][1]["probe"]["name"] = name
         file.write_text(json.dumps(receipt))
-        assert "have one name" in ann.bough("recheck", str(file), status=2).err, name
+        assert "have the same name" in ann.bough("recheck", str(file), status=2).err, name
     rerun["command"] = "true " + "a" * 20_000
     file.write_text(json.dumps(receipt))
     assert "is not a bough receipt" in ann.bough("recheck", str(file), status=2).err

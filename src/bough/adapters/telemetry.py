@@ -68,7 +68,7 @@ class Spans:
         """Spans by task and subject: the task itself, `attempt`, `check`, or a call."""
         self._calls: dict[tuple[str, str], Call] = {}
         self._said: dict[str, list[bytes]] = {}
-        """The messages of each task's conversation, encoded once each; kept only where content is wanted."""
+        """The messages of each task's conversation, encoded once each; kept only if traces hold content."""
         self._instructions: dict[str, str] = {}
         self._models: Mapping[str, str] = {}
         self._tiers: dict[str, str] = {}

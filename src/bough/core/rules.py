@@ -29,7 +29,7 @@ class CheckRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     or all."""
 
     def allows(self, *names: str) -> bool:
-        """Whether a pattern matches one of a test's names."""
+        """Whether a test with one of these names may expect something else after the work."""
         if isinstance(self.allow_test_changes, bool):
             return self.allow_test_changes
         return any(fnmatchcase(name, pattern) for pattern in self.allow_test_changes for name in names)

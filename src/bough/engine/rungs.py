@@ -56,7 +56,7 @@ async def _prune(decision: Decision, task: Task, runtime: TaskRuntime) -> Batche
         parts, usable = [], False
     heard: list[e.AnyEvent] = []
     for number, part in enumerate(parts, 1):
-        if heard:  # The last answer is recorded below, together with its result.
+        if heard:  # Record all answers but the last one here; below, the last one is recorded with its result.
             yield heard
         values = pruning.build_question(part, number, len(parts), facts, extract)
         asked = await try_consult(task, runtime, "pruner", "fast", values)

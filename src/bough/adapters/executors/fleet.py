@@ -90,7 +90,7 @@ def explain_wait(unheld: Sequence[tuple[str, Sequence[str]]], there: Sequence[Wo
         return ""
     if not able:
         aside = "".join(f"; {each.name} is set aside: {each.trouble}" for each in there if each.trouble)
-        return f"Waiting: no worker takes tasks since {since}: start one with `bough worker`{aside}"
+        return f"Waiting: no worker has taken tasks since {since}: start one with `bough worker`{aside}"
     for task, tags in unheld:
         if not any(set(tags) <= set(each.tags) for each in able):
             named = " and ".join(f"`{tag}`" for tag in tags)

@@ -22,7 +22,7 @@ _SERVICES = """
     com.apple.system.opendirectoryd.libinfo com.apple.system.opendirectoryd.membership com.apple.system.logger
     com.apple.system.notification_center com.apple.logd com.apple.bsd.dirhelper
 """.split()  # noqa: SIM905
-"""Services for users, groups and logging, none of which acts for its clients."""
+"""System services that commands may reach (users, groups, logging); none writes or starts anything for a caller."""
 _OF_THE_NETWORK = ("com.apple.trustd.agent", "com.apple.SystemConfiguration.configd", "com.apple.dnssd.service")
 _BASE = """\
 (version 1)

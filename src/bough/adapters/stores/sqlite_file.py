@@ -259,9 +259,9 @@ class Database:
         # unless SQLite knows that nobody else writes.
         mode = "mode=ro&immutable=1" if self._frozen else "mode=rwc" if create else "mode=rw"
         address = f"{self.path.absolute().as_uri()}?{mode}"
-        # No `isolation_level`: otherwise Python would begin transactions itself, which read first. Connections pass
-        # from thread to thread, but never serve two at once.
         timeout = BUSY if busy is None else busy
+        # No `isolation_level`: otherwise Python would begin transactions without the lock for writing. Connections pass
+        # from thread to thread, but never serve two at once.
         return sqlite3.connect(
             address, uri=True, timeout=timeout, isolation_level=None, check_same_thread=False, factory=SqliteConnection
         )

@@ -31,7 +31,7 @@ class Question(Struct, frozen=True):
     only_adds: bool = False
     """Whether the work only added test files, and changed nothing else on the test side."""
     other: str = ""
-    """The same tree, but with files that may be tests or product as the work has them; the tests must pass on both."""
+    """A tree like `tree`, but files that may be tests or product are the work's; the tests must pass on both trees."""
 
 
 class OriginalTests:

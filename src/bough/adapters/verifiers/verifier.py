@@ -230,7 +230,7 @@ class ProjectVerifier:
         replaces it only if it runs half of the tests or more, and not all of these fail: else it proves little."""
         first, worth = tried[0], tried
         if first.rank == LACKS:
-            # A suite has as many tests at least as there are files named like tests, without examples.
+            # A suite should run one test at least for each file that is named like a test and is no example.
             own = [path for path in await self._runner.workspaces.paths(task.base) if not is_foreign(path)]
             least = sum(is_code(path) and is_test_name(path) and not path.startswith("example") for path in own)
             worth = [

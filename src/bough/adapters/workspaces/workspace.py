@@ -83,7 +83,7 @@ class GitWorkspace(Struct, eq=False):
     _lenders: Sequence[Path]
     """The folders whose installed packages the checkout uses: another checkout, the person's project."""
     _furnish: Callable[[], None]
-    """Restores what comes from the person's set-up, except for links to heavy folders."""
+    """Puts back the untracked files that the person's settings add, but no links to large folders."""
     _remake: "Callable[[str], GitWorkspace]"
     """Recreates the checkout from a tree."""
     _last: str

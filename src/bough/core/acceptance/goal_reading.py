@@ -41,7 +41,7 @@ _BLOCK = re.compile(
     rf"(?m)^(?:(?P<item>(?P<margin> {{0,3}}){_MARK}.*(?:{_BELOW})*)|(?P<heading>{_HEADING}.*)"
     rf"|(?P<prose>.*\S.*(?:(?<!\0){_GOES_ON})*))"
 )
-"""A list item with all that is indented below it, a heading, or a paragraph, which ends with code."""
+"""A list item with all that is indented below it, a heading, or a paragraph with the code that ends it."""
 _GAP = re.compile(r"(?<=[.!?])[\"')\]`]*\s+")
 _OPENING = re.compile(r"[\"'(\[`“]*[\w`$@.-]*\w")
 """Beginning of a sentence, also with an identifier, which has no capital."""

@@ -83,7 +83,7 @@ def read_receipt(body: bytes, name: str) -> Receipt:
             raise UsageError(f"{name} is refused: its path `{path[:100]}` leaves the project, or is none.")
     names = [CHECK, *rerun.tests, *(case.probe.name for case in rerun.probes)]
     if len({*names}) < len(names):
-        raise UsageError(f"{name} is refused: two of its tests and cases have one name.")
+        raise UsageError(f"{name} is refused: two of its tests and cases have the same name.")
     return receipt
 
 

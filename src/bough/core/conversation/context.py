@@ -31,7 +31,7 @@ OUT_OF_ROUNDS = ("it is not done after", "its grant is spent")
 MERGE = "merge"
 """The last path segment of a task that merges a step's work with work that was merged meanwhile (the head)."""
 MERGE_BESIDE = "merge-work"
-"""The segment that is used instead of `MERGE` if the step has a smaller step of that name."""
+"""The last path segment of such a task if `MERGE` is the name of one of the step's own steps."""
 
 
 def render(template: str, values: Mapping[str, str]) -> str:

@@ -55,7 +55,8 @@ _NAMES = [(re.compile(pattern, re.IGNORECASE), why) for pattern, why in _BY_NAME
 
 
 def find_edge(path: str, before: str, after: str, target: str) -> ActiveFile | None:
-    """Judge a changed file by its path, its mode before (empty: new) and after, and the target of a link."""
+    """Find out how a changed file could act on the person's machine by itself; None if it cannot. `before` and `after`
+    are its modes (`before` is empty for a new file), and `target` is that of a link."""
     if after == LINK:
         where = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
         out = posixpath.isabs(target) or where == ".." or where.startswith("../")

@@ -151,6 +151,6 @@ def weigh(how: How, now: Baseline, known: Baseline) -> Belief | None:
 def weigh_control(off: Baseline) -> Belief:
     """Judge a check without counts that fails with the switch on, by its run with the switch off."""
     if off.exit_status == 0:
-        said = "seen to fail when every function fails at once, and to pass with the same text otherwise"
+        said = "seen to fail when every function fails at once, and to pass when they do not"
         return Belief("tests", said)
     return Belief("reads", "it fails as soon as the files look different, so it may test nothing")
