@@ -1,5 +1,6 @@
 """What one command may use of the machine."""
 
+import asyncio
 import os
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from bough.adapters.sandboxes.env import make_env
 from bough.adapters.sandboxes.levels import Mode
 from bough.adapters.sandboxes.limits import FILE, describe_hit, find_memory_limit
 from bough.adapters.sandboxes.process import make_sandbox
+from bough.adapters.verifiers.check_runner import run_line
 from bough.adapters.workspaces.plain_folder import make_plain_folder
 from tests.adapters.test_sandbox import shell
 
@@ -21,6 +23,13 @@ def test_a_command_is_limited_and_bough_is_not(mode: Mode, tmp_path: Path) -> No
     said = shell(sandbox, checkout, f"bash -c '{lines}'").output.split()
     assert [int(word) for word in said] == [FILE >> 10, find_memory_limit() >> 10, 0, 800]
     assert Path("/proc/self/oom_score_adj").read_text().strip() != "800"
+
+
+def test_a_sanitizer_that_reserves_more_than_there_is_runs_without_the_limit_of_its_data(tmp_path: Path) -> None:
+    sandbox, folder = make_sandbox("auto", make_env(os.environ)), make_plain_folder(tmp_path)
+    line = "echo x >> runs; test `ulimit -d` = unlimited || { echo ==7==ERROR: AddressSanitizer failed to allocate; exit 1; }"
+    finished = asyncio.run(run_line(sandbox, line, workspace=folder, timeout=60, limit=1000))
+    assert (finished.exit_status, (tmp_path / "runs").read_text()) == (0, "x\nx\n")
 
 
 def test_a_file_that_grows_too_big_is_named(tmp_path: Path) -> None:

@@ -46,7 +46,8 @@ def limit_process(pid: int, own_users: bool) -> None:
         with suppress(ProcessLookupError, PermissionError, ValueError):
             hard = resource.prlimit(pid, kind)[1]
             most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-            resource.prlimit(pid, kind, (most, most))
+            # A command may lift the limit of its data: sanitizers reserve more addresses than there is memory.
+            resource.prlimit(pid, kind, (most, hard if kind == resource.RLIMIT_DATA else most))
     be_first_to_go(pid)
 
 

@@ -157,6 +157,8 @@ MARKS = r"[.FEsxXu]+"
 """A line of marks, one for each finished test, as test runners print it."""
 BASELINE = "@baseline"
 OWNED = b"is now a copy that belongs to this workspace: run the command again."
+SHADOW = rb"Sanitizer[^\n]*(?:failed to allocate|can ?not mmap)"
+"""What AddressSanitizer and ThreadSanitizer print if they cannot reserve addresses."""
 KEPT = 12
 """The most results of checks kept with their output, for a later verdict on the same tree."""
 
@@ -316,8 +318,9 @@ class CheckRunner:
             if so_far.done or (work.check.runner and re.fullmatch(MARKS, line)):
                 work.seen()
 
-        return await self.sandbox.run(
-            to_argv(command),
+        return await run_line(
+            self.sandbox,
+            command,
             workspace=workspace,
             timeout=rules.check_timeout,
             limit=rules.kept,
@@ -356,6 +359,14 @@ def _read_run(check: Check, finished: CommandResult, text: str, path: Path, root
 def to_argv(command: str) -> list[str]:
     """Split a command line into words. If it needs a shell, return the words that run it as one line in a shell."""
     return split_argv(command) or [shutil.which("bash") or "sh", "-c", command]
+
+
+async def run_line(sandbox: Sandbox, command: str, **given: Any) -> CommandResult:
+    """Run a command line; once more without the limit of its data if a sanitizer could not reserve its addresses."""
+    finished = await sandbox.run(to_argv(command), **given)
+    if re.search(SHADOW, finished.output):
+        finished = await sandbox.run(to_argv(f"ulimit -Sd unlimited; {command}"), **given)
+    return finished
 
 
 def touch_files(workspace: WorkFolder, paths: Collection[str]) -> None:

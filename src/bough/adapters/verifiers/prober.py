@@ -10,7 +10,7 @@ from secrets import token_hex
 from msgspec.structs import replace
 
 from bough.adapters.tools.output_text import decode_output, pluralize
-from bough.adapters.verifiers.check_runner import KEPT, CheckRunner, Say, to_argv
+from bough.adapters.verifiers.check_runner import KEPT, CheckRunner, Say, run_line
 from bough.core.acceptance.probes import SCRIPT, Form, Probe, ProbeResult
 from bough.core.acceptance.verdict import Check
 from bough.core.rules import Rules
@@ -114,7 +114,7 @@ class Prober:
         if not command:
             return ProbeResult(probe.name, "broken", "Nothing here runs a case like this one.")
         at = "" if workspace.folder == workspace.root else str(workspace.root)
-        timeout, argv = min(SECONDS, rules.check_timeout), to_argv(run_in_folder(at, command))
-        finished = await self._runner.sandbox.run(argv, workspace=workspace, timeout=timeout, limit=rules.kept)
+        given = {"workspace": workspace, "timeout": min(SECONDS, rules.check_timeout), "limit": rules.kept}
+        finished = await run_line(self._runner.sandbox, run_in_folder(at, command), **given)
         text = await asyncio.to_thread(decode_output, finished.output)
         return case_programs.read_probe(probe, finished, text, mark)
