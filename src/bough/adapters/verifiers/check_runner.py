@@ -365,7 +365,8 @@ async def run_line(sandbox: Sandbox, command: str, **given: Any) -> CommandResul
     """Run a command line; once more without the limit of its data if a sanitizer could not reserve its addresses."""
     finished = await sandbox.run(to_argv(command), **given)
     if re.search(SHADOW, finished.output):
-        finished = await sandbox.run(to_argv(f"ulimit -Sd unlimited; {command}"), **given)
+        # Without namespaces the limit is set just after the start.
+        finished = await sandbox.run(to_argv(f"sleep 0.1; ulimit -Sd unlimited; {command}"), **given)
     return finished
 
 
