@@ -165,19 +165,16 @@ KEPT = 12
 Say = Callable[[str], None]
 
 
-_Key = tuple[str, str, str, bool, Path | None]
-"""What determines a check's result: the run, the tree, the command, whether it runs in the person's folder instead of
-the project's top folder, and the workspace that lends packages."""
-
-
 class CheckRunner:
     def __init__(self, sandbox: Sandbox, workspaces: Workspaces, home: Path, environment: CheckEnvironment) -> None:
         self._environment, self.sandbox, self.workspaces = environment, sandbox, workspaces
         self.texts = Texts(workspaces)
-        self._sweeping: dict[str, asyncio.Task[None]] = {}
-        self._results: dict[_Key, asyncio.Task[CheckRun]] = {}
-        self._lenders: dict[tuple[str, str], Path] = {}
-        """Workspaces with packages of their own, by run and task."""
+        self._sweeping: asyncio.Task[None] | None = None
+        self._results: dict[tuple[str, str, bool, Path | None], asyncio.Task[CheckRun]] = {}
+        """Results by tree, command, whether it runs in the person's folder instead of the project's top folder, and the
+        workspace that lends packages."""
+        self._lenders: dict[str, Path] = {}
+        """Workspaces with packages of their own, by task."""
         self.goal_command = ""
         """The check of the whole goal, once it was chosen at the base."""
         self.baselines = Baselines(home / "baselines", environment.surroundings)
@@ -185,20 +182,17 @@ class CheckRunner:
     async def prepare(self, work: Work, workspace: Workspace) -> None:
         """Lend the packages that were installed in the task's workspace to its checks from now on; called before each
         verdict. The packages are in no tree, so earlier results that used them are forgotten."""
-        key = work.run.name, work.task.id
-        self._lenders.pop(key, None)
+        self._lenders.pop(work.task.id, None)
         if await workspace.lends(work.task.tree):
-            self._lenders[key] = workspace.root
+            self._lenders[work.task.id] = workspace.root
             self._results = {key: one for key, one in self._results.items() if key[-1] != workspace.root}
 
     def _find_lender(self, work: Work, tree: str) -> Path | None:
-        run, task = work.run, work.task
-        return self._lenders.get((run.name, task.id)) if tree not in (run.base, task.base) else None
+        return self._lenders.get(work.task.id) if tree not in (work.run.base, work.task.base) else None
 
     def once(self, work: Work, tree: str, say: Say = lambda line: None) -> asyncio.Task[CheckRun]:
         """Run the check on a tree, or return its earlier result on that tree in this run."""
-        in_folder, lender = bool(work.task.step.test_command), self._find_lender(work, tree)
-        key = (work.run.name, tree, work.check.command, in_folder, lender)
+        key = tree, work.check.command, bool(work.task.step.test_command), self._find_lender(work, tree)
         known = self._results.get(key)
         if known is None or not _may_be_reused(known):
             known = self._results[key] = asyncio.create_task(self.in_fresh_checkout(work, tree, say))
@@ -213,9 +207,11 @@ class CheckRunner:
 
     @asynccontextmanager
     async def checkout(self, work: Work, tree: str) -> AsyncIterator[Workspace]:
-        """Open a fresh checkout of a tree, like every other one in which a check of this task runs."""
+        """Open a fresh checkout of a tree, like every other one in which a check of this task runs. The first call
+        removes checkouts in which a bough process that has ended ran checks; if it is cancelled, that continues."""
         run, task = work.run, work.task
-        await self.sweep(run)
+        self._sweeping = self._sweeping or asyncio.create_task(self.workspaces.sweep(run.name, BASELINE))
+        await asyncio.shield(self._sweeping)
         name = _name_checkout(task)
         start, lender = run.base or task.base, self._find_lender(work, tree)
         try:
@@ -263,17 +259,10 @@ class CheckRunner:
         if lacks is not None and lacks.kind == "command":
             raise SetupFailed(f"All tests pass, but {lacks}. {self._environment.for_missing(lacks, base)}")
 
-    async def sweep(self, run: Run) -> None:
-        """Remove checkouts in which a bough process that has ended ran checks, which then run again when needed. One
-        removal serves all callers, so that it continues even if a caller is cancelled."""
-        if run.name not in self._sweeping:
-            self._sweeping[run.name] = asyncio.create_task(self.workspaces.sweep(run.name, BASELINE))
-        await asyncio.shield(self._sweeping[run.name])
-
     async def close(self) -> None:
         for result in self._results.values():
             result.cancel()
-        await asyncio.gather(*self._sweeping.values(), *self._results.values(), return_exceptions=True)
+        await asyncio.gather(*filter(None, [self._sweeping]), *self._results.values(), return_exceptions=True)
         await self.baselines.close()
 
     async def _run_check(self, work: Work, tree: str, workspace: Workspace, say: Say) -> CheckRun:
@@ -318,15 +307,9 @@ class CheckRunner:
             if so_far.done or (work.check.runner and re.fullmatch(MARKS, line)):
                 work.seen()
 
-        return await run_line(
-            self.sandbox,
-            command,
-            workspace=workspace,
-            timeout=rules.check_timeout,
-            limit=rules.kept,
-            progress=tell,
-            env={**self._environment.env, **env},
-        )
+        limits = {"timeout": rules.check_timeout, "limit": rules.kept}
+        env = {**self._environment.env, **env}
+        return await run_line(self.sandbox, command, workspace=workspace, progress=tell, env=env, **limits)
 
 
 def _name_checkout(task: Task) -> str:

@@ -82,8 +82,7 @@ class AlteredCopies:
 
     async def believe(self, work: Work, tree: str, known: Baseline, say: Say = lambda line: None) -> Belief:
         """Decide whether a check tests the product of a tree. `known`: the check's result on that tree."""
-        seen = weigh_base(known)
-        if seen is not None:
+        if (seen := weigh_base(known)) is not None:
             return seen
         if known.exit_status != 0:
             return Belief("unknown", "it does not pass on these files, so breaking them shows nothing")
@@ -111,23 +110,21 @@ class AlteredCopies:
         rules = work.task.rules
         limit = min(rules.check_timeout, max(LEAST, TIMES * known.seconds))
         brief = Work(work.run, replace(work.task, rules=replace(rules, check_timeout=limit)), work.check)
-        ran = False
+        found = Belief("nothing", "there is no product code yet that could be broken")
         how: How
         for how in ("on", "emptied"):
             made = await asyncio.to_thread(alter, texts, how, reported)
             if not made:
                 continue
-            ran = True
+            found = Belief("unknown", f"it was cut off on a broken product after {limit:g} s")
             say("the check runs once on a copy with the product broken")
             now = (await self.run(brief, tree, made, say)).known
-            if found := weigh(how, now, known):
-                return found
+            if seen := weigh(how, now, known):
+                return seen
             if how == "on" and now.exit_status not in (0, None) and not counts_tests(known):
                 same = await asyncio.to_thread(alter, texts, "off", reported)
                 return weigh_control((await self.run(brief, tree, same, say)).known)
-        if not ran:
-            return Belief("nothing", "there is no product code yet that could be broken")
-        return Belief("unknown", f"it was cut off on a broken product after {limit:g} s")
+        return found
 
     # ── the tests that carry the claim ────────────────────────────────────────────────────────────────────────────────
 
@@ -162,9 +159,7 @@ class AlteredCopies:
             if not now:
                 break
             wrong = canary.apply_changes(texts, now.values())
-            names = sorted({original_tests.strip_parameters(test) for test in now})
-            alone = work.with_command(narrow(work.check.command, work.check.runner, names))
-            ran = await self.run(alone, tree, wrong)
+            names, ran = await self._run_alone(work, tree, now, wrong)
             failed = canary.find_failed(ran.report, ran.finished.exit_status, names)
             for test, value in now.items():
                 name = original_tests.strip_parameters(test)
@@ -188,35 +183,33 @@ class AlteredCopies:
         if not failed and not passed and (not work.ran.report.cases or all(test in after for test in tests)):
             await self._ask_whole(work)
             return ""
-        rest = len(tests) - len(failed)
+        stays = {test: f"{test} also passes with {canary.describe_value(value)}" for test, value in passed.items()}
+        work.canary = f"not seen to fail: {next(iter(stays.values()), NOT_FOUND)}"
         if failed:
             test, value = next(iter(failed.items()))
-            what = f"{test} fails with {canary.describe_value(value)}"
-            which = what if len(failed) == 1 else f"{len(failed)} tests fail when a value in each is changed"
-            work.canary = (
-                f"seen to fail: {which}; {rulings.count_tests(rest)} not" if rest else f"seen to fail: {which}"
-            )
-        else:
-            work.canary = f"not seen to fail: {NOT_FOUND}"
-        for test, value in passed.items():
-            stays = f"{test} also passes with {canary.describe_value(value)}"
-            if not failed:
-                work.canary = f"not seen to fail: {stays}"
-            # Where nothing is compared with the value, a test that failed at the base was seen to fail there.
-            if value[1].rank == COMPARED or not (failed or old):
-                work.doubt = work.doubt or stays
-        unread = [test for test in passed if test in old]
-        if unread and await self._passes_unread(work, ground, old, {passed[test][0] for test in unread}):
-            return f"{unread[0]} also passes with nonsense in place of {passed[unread[0]][0]}: its file does not run"
+            one, rest = len(failed) == 1, len(tests) - len(failed)
+            which = f"{test} fails with {canary.describe_value(value)}"
+            which = which if one else f"{len(failed)} tests fail when a value in each is changed"
+            work.canary = f"seen to fail: {which}{f'; {rulings.count_tests(rest)} not' if rest else ''}"
+        # Where nothing is compared with the value, a test that failed at the base was seen to fail there.
+        doubtful = (stays[test] for test in passed if passed[test][1].rank == COMPARED or not (failed or old))
+        work.doubt = next(doubtful, "")
+        if unread := [test for test in passed if test in old]:
+            # Tests that also pass with files that nothing can read do not run: the work runs others in their place.
+            nonsense = dict.fromkeys((passed[test][0] for test in unread), NONSENSE)
+            _, ran = await self._run_alone(work, ground, old, nonsense)
+            if ran.finished.exit_status == 0:
+                first = unread[0]
+                return f"{first} also passes with nonsense in place of {passed[first][0]}: its file does not run"
         return ""
 
-    async def _passes_unread(self, work: CheckedWork, tree: str, tests: Sequence[str], paths: Collection[str]) -> bool:
-        """Whether tests that no value made fail also pass with files that nothing can read: then the work runs others
-        in their place."""
+    async def _run_alone(
+        self, work: Work, tree: str, tests: Collection[str], texts: Mapping[str, str]
+    ) -> tuple[list[str], CheckRun]:
+        """Run single tests on a tree with these files altered. Return their names, without parameters, and the run."""
         names = sorted({original_tests.strip_parameters(test) for test in tests})
         alone = work.with_command(narrow(work.check.command, work.check.runner, names))
-        ran = await self.run(alone, tree, dict.fromkeys(paths, NONSENSE))
-        return ran.finished.exit_status == 0
+        return names, await self.run(alone, tree, texts)
 
     async def _ask_whole(self, work: CheckedWork) -> None:
         """Try a check whose tests have no names: change values in the files that it runs, if it failed before or the
@@ -229,6 +222,7 @@ class AlteredCopies:
         values = await asyncio.to_thread(canary.list_file_changes, texts, paths)
         most = max(min(MOST_SINGLE, int(SINGLY / max(work.known.seconds, 1.0))), 1)
         green, read = list[canary.Value](), set[str]()
+        work.canary = f"not seen to fail: {NOT_FOUND}"
         for value in random.SystemRandom().sample(values, min(len(values), most)):
             ran = await self.run(work, ground, canary.apply_changes(texts, [value]))
             if ran.finished.exit_status == 0:
@@ -236,11 +230,7 @@ class AlteredCopies:
             else:
                 read.add(value[0])
                 work.canary = f"seen to fail: the check fails with {canary.describe_value(value)}"
-        if not read:
-            work.canary = f"not seen to fail: {NOT_FOUND}"
         # Each compared value of a file that the check reads counts by itself: that the check failed for one does not
         # excuse another that it ignored.
-        for value in green:
-            if value[1].rank == COMPARED and (not read or value[0] in read):
-                work.doubt = f"it also passes with {canary.describe_value(value)}"
-                break
+        ignored = (one for one in green if one[1].rank == COMPARED and (not read or one[0] in read))
+        work.doubt = next((f"it also passes with {canary.describe_value(value)}" for value in ignored), "")

@@ -157,7 +157,6 @@ class ProjectVerifier:
         begun.add_done_callback(self._begun.discard)
 
     async def _begin(self, run: Run, task: Task) -> None:
-        await self._runner.sweep(run)
         if (check := await self.find(replace(task, tree=task.base))) is not None:
             work = Work(run, task, check)
             measured = self._runner.at_tree(work, task.base)
