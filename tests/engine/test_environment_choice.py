@@ -2,7 +2,6 @@
 
 import asyncio
 import shutil
-import socket
 import threading
 import time
 from pathlib import Path
@@ -170,8 +169,7 @@ GEMS = ProjectFacts({"gems.rb": 'gem "bake"'}, ["gems.rb", "a.rb"])
 
 
 @in_turn
-def test_advice_names_a_service_and_a_version_as_they_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(socket, "getservbyport", {5432: "postgresql"}.__getitem__)
+def test_advice_says_where_a_service_a_host_and_a_module_go() -> None:
     none = ProjectFacts({}, [])
     said = [
         CheckEnvironment().for_missing(missing, none)
@@ -181,7 +179,7 @@ def test_advice_names_a_service_and_a_version_as_they_are_known(monkeypatch: pyt
             Missing("script", "go.mod", language="go", module="github.com/a/b"),
         )
     ]
-    assert "`[services.postgresql] run" in said[0]
+    assert "`[services.NAME] run" in said[0]
     assert "`--network allow:HOST`" in said[1]
     assert "`go mod init github.com/a/b && go mod tidy`" in said[2]
     bake = find_missing(127, "bundle exec bake test", "bundler: command not found: bake", Report("exit status"), GEMS)

@@ -20,7 +20,6 @@ from bough.core.verdict.check_run import NOT_STARTED, Baseline, CheckRun, cut_mi
 from bough.core.verdict.discover import GIVEN, SET
 from bough.core.verdict.language import Missing
 from bough.core.verdict.missing import (
-    COMMON,
     ProjectFacts,
     find_idle,
     find_missing,
@@ -146,7 +145,7 @@ class CheckEnvironment(Struct, frozen=True):
             return how
         kind = "package" if kind == "command" and missing.language else kind
         name = "HOST" if missing.name == "another host" else missing.name.partition(", from which")[0]
-        how = _PROVIDED[kind].format(_name_service(name) if kind == "service" else name) if kind in _PROVIDED else ""
+        how = _PROVIDED[kind].format(name) if kind in _PROVIDED else ""
         # A module may be in the package that is named after the one above it (`PPI::Tokenizer`).
         wider = re.sub(r"-[^-]+(?=-\w+$)", "", missing.debian) if "::" in name else missing.debian
         packages = (missing.debian, wider, name.lower())
@@ -188,26 +187,21 @@ class CheckEnvironment(Struct, frozen=True):
     def _get_packages(self, said: str, base: ProjectFacts) -> str:
         """Explain how to get what the lines with which a check stopped name: by the packages that apt lists here, or
         those that the project's CI installs; empty: unknown."""
-        rows = list_packages(said, base.paths)
-        if found := _offer_install([(name, (debian,), get) for name, debian, get in rows]):
+        rows = [(name, (debian,), get) for name, debian, get in list_packages(said, base.paths)]
+        if found := _offer_install(rows):
             return found
-        phrases = [*re.findall(r"(?:[A-Z][\w+]+ )+[A-Z][\w+]+", said), *(name for name, _, _ in rows)]
-        if found := next(filter(None, map(_search_debian, phrases)), ""):
-            return f"Install what it asks for: `apt-get install {found}` as root."
         for one in list_commands(self._look(base)):
             if hit := re.search(r"\bapt(?:-get)? (?:-\S+ )*install(?: +[\w.+:-]+)+$", one.command):
                 return f"The project's CI installs its packages with `{hit[0]}` as root ({one.why})."
         return ""
 
     def _find_mentioned(self, text: str) -> tuple[str, ...]:
-        """Find ignored files that a failing check's output names: it may have needed them."""
-        ends = ((name, last_segment(name.rstrip("/"))) for name in self._list_left_out())
+        """Find ignored files that a failing check's output names: it may have needed them. Those that tools regenerate,
+        or that checkouts get anyway, are left out."""
+        names = (name for name in self.ignored() if not is_made_folder(name) and "env" not in name.split("/"))
+        ends = ((name, last_segment(name.rstrip("/"))) for name in names)
         found = (n for n, end in ends if len(end) > 2 and re.search(rf"(?<![\w.-]){re.escape(end)}(?![\w-])", text))
         return tuple(found)[:MOST_LEFT_OUT]
-
-    def _list_left_out(self) -> list[str]:
-        """List ignored files without those that tools regenerate, or that checkouts get anyway."""
-        return [name for name in self.ignored() if not is_made_folder(name) and "env" not in name.split("/")]
 
 
 MOST_LEFT_OUT = 8
@@ -225,7 +219,7 @@ _PROVIDED = {
     "network": "Let commands reach it: `--network allow:{}`, or `--network registries` for the package registries "
     "(`[sandbox] network` in your settings); or install what it downloads beforehand and pass a check that uses it: "
     "`--check CMD`.",
-    "service": 'Start it, or have bough start one for each checkout: `[services.{}] run = "…"` in bough.toml; '
+    "service": 'Start it, or have bough start one for each checkout: `[services.NAME] run = "…"` in bough.toml; '
     "`--accept-failing` continues without it.",
     "loopback": "Let commands reach the services of this machine: pass `--network loopback`.",
     "submodule": "Fetch it with `git submodule update --init --recursive`.",
@@ -283,15 +277,6 @@ def _find_debian(*names: str) -> str:
     return next((name for name in asked if name in known), "")
 
 
-def _search_debian(phrase: str) -> str:
-    """Find the development package of a library that several words name, by the descriptions that apt has here."""
-    words = re.findall(r"[A-Za-z][A-Za-z+]{2,}", phrase)
-    if len(words) < 2 or COMMON & {word.casefold() for word in words} or not shutil.which("apt-cache"):
-        return ""
-    names = [line.split(" ", 1)[0] for line in _ask_apt("search", *words).splitlines()]
-    return min((name for name in names if name.endswith("-dev")), key=len, default="")
-
-
 def is_published(missing: Missing) -> bool:
     """Whether the system's packages include a module, so that it is hardly one that the work should write."""
     return bool(_find_debian(missing.debian or f"python3-{missing.name}".lower().replace("_", "-")))
@@ -312,13 +297,6 @@ def _ask_apt(*words: str) -> str:
         return done.stdout.decode()
     except (OSError, UnicodeError, subprocess.TimeoutExpired):
         return ""  # Without apt the advice names no package.
-
-
-def _name_service(address: str) -> str:
-    """Find the usual name of a service by its port, in the system's list (`redis`)."""
-    with suppress(OSError, OverflowError, ValueError):
-        return socket.getservbyport(int(address.partition(":")[2]))
-    return "NAME"
 
 
 def _look_around(missing: Missing) -> Missing:

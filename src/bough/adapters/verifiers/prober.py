@@ -10,7 +10,7 @@ from secrets import token_hex
 from msgspec.structs import replace
 
 from bough.adapters.tools.output_text import decode_output, pluralize
-from bough.adapters.verifiers.check_runner import KEPT, CheckRunner, Say, run_line
+from bough.adapters.verifiers.check_runner import CheckRunner, Say, run_line
 from bough.core.acceptance.probes import SCRIPT, Form, Probe, ProbeResult
 from bough.core.acceptance.verdict import Check
 from bough.core.rules import Rules
@@ -54,28 +54,17 @@ def write_kept(probe: Probe, check: Check) -> str:
 class Prober:
     def __init__(self, runner: CheckRunner) -> None:
         self._runner, self._workspaces = runner, runner.workspaces
-        self._passed: dict[tuple[str, str], set[Probe]] = {}
-        """Passing probes, by run and tree. A merge, and the task above it, are often about the same tree."""
 
     async def form(self, task: Task) -> Form:
         changed = [change.path for change in await self._workspaces.changes(task.base, task.tree)]
         return case_programs.find_form(await self._workspaces.paths(task.tree), changed)
 
     async def probe(self, work: Work, chosen: Sequence[Probe], say: Say, once: bool = False) -> tuple[ProbeResult, ...]:
-        """Return the results of all probes; run those that are not known to pass on this very tree."""
-        known = self._passed.setdefault((work.run.name, work.task.tree), set())
-        fresh = [probe for probe in chosen if probe not in known]
-        ran = {one.name: one for one in (await self._probe(work, fresh, say, once) if fresh else ())}
-        if not once:
-            known |= {probe for probe in fresh if ran[probe.name].outcome == "passed"}
-        for old in list(self._passed)[:-KEPT]:
-            del self._passed[old]
-        return tuple(ran.get(probe.name) or ProbeResult(probe.name, "passed") for probe in chosen)
-
-    async def _probe(self, work: Work, chosen: Sequence[Probe], say: Say, once: bool) -> tuple[ProbeResult, ...]:
         """Run all probes at once. Rerun each failing one alone, so that neither chance nor another probe is the
         cause."""
         task = work.task
+        if not chosen:
+            return ()
         async with self._runner.checkout(work, task.tree) as workspace:
             mark = token_hex()
             made = {one.path: case_programs.make_file(one, mark) for one in chosen}

@@ -274,8 +274,7 @@ class ProjectVerifier:
         self._kept.write(msgspec.json.encode(found or {"files": await self._make_key(run, task)}))
 
     async def was_asked(self, run: Run, task: Task) -> bool:
-        files = (load_kept(self._kept, dict[str, str]) or {}).get("files")
-        return bool(files) and files == await self._make_key(run, task)
+        return (load_kept(self._kept, dict[str, str]) or {}).get("files") == await self._make_key(run, task)
 
     async def _make_key(self, run: Run, task: Task) -> str:
         return await self._altered.make_key(Work(run, task, Check("", "")), task.base)

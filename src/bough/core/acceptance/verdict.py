@@ -159,9 +159,8 @@ class Verdict(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     @property
     def finding(self) -> bool:
         """Whether the check passes but proves nothing, which the agent that did the work has to answer for."""
-        return self.ruling == "needs_approval" or (
-            self.ruling == "failed" and self.exit_status == 0 and not self.failed
-        )
+        unproven = self.ruling == "failed" and self.exit_status == 0 and not self.failed
+        return unproven or self.ruling == "needs_approval"
 
     @property
     def unseen(self) -> str:
