@@ -94,7 +94,7 @@ class CheckEnvironment(Struct, frozen=True):
             return replace(known, aside=set_aside(ran.report, base))
         own = next((each.name for each in LANGUAGES if check.runner in {one.name for one in each.runners}), "")
         lacks = _look_around(replace(lacks, language=lacks.language or own))
-        absent = lacks.kind in ("target", "tests", "program") or lacks.name == "go.mod"
+        absent = lacks.kind in ("target", "tests", "program")
         return replace(known, lacking=str(lacks), way_out=self.for_missing(lacks, base), absent=absent)
 
     def _find_ignored(self, known: Baseline, text: str) -> Missing | None:
