@@ -81,7 +81,7 @@ class CheckEnvironment(Struct, frozen=True):
         if self.root is None or (known.exit_status == 0 and not known.runs_nothing):
             return known
         if known.runs_nothing:
-            missing = Missing("package", find_test_library(text, self._look(base)))
+            missing = Missing("package", find_test_library(text))
             told = replace(known, lacking=str(missing), way_out=self.for_missing(missing, base), absent=False)
             return told if missing.name else known
         last = "\n".join(text.rstrip().splitlines()[-SHOWN_LINES:])[-SHOWN_TEXT:]

@@ -17,7 +17,6 @@ from bough.core.verdict.check_run import NOT_STARTED, count_told, find_signal
 from bough.core.verdict.language import Missing, is_test_path
 from bough.core.verdict.languages.build_tools import PACKAGES
 from bough.core.verdict.paths import find_stem, is_made_folder, last_segment, parent_folder
-from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.registry import LANGUAGES, MANIFESTS, find_runner, recognise
 
 _DEPENDENCY_FILES = "|".join((r"^\.gitmodules$", *(one.dependency_files for one in LANGUAGES if one.dependency_files)))
@@ -42,7 +41,7 @@ def names_dependencies(path: str) -> bool:
 
 
 def find_missing(
-    exit_status: int | None,
+    status: int | None,
     command: str,
     text: str,
     report: Report,
@@ -52,24 +51,24 @@ def find_missing(
 ) -> Missing | None:
     """Find what keeps a check from running as a whole, before or after the work; None if nothing does. `killed`: when
     the check was cut off, as a phrase; `given`: a person chose the check."""
-    if exit_status == 0:
+    if status == 0:
         return None
-    if exit_status is None:
-        hangs = re.search(_HANGS, base.goal) is not None
-        return None if hangs else Missing("output" if killed.endswith("of output") else "time", killed)
+    if status is None:
+        kind = "output" if killed.endswith("of output") else "time"
+        return None if re.search(_HANGS, base.goal) else Missing(kind, killed)
     empty = None if report.passed else _find_empty_submodule(text, base)
-    if found := empty or _find_missing_command(exit_status, command, text, base):
+    if found := empty or _find_missing_command(status, command, text, base):
         return found
-    if idle := find_idle(exit_status, command, text, report):
+    if idle := find_idle(status, command, text, report):
         return None if _is_written(idle, base) else idle
     if report.passed and report.failing:
         # If half of the tests fail for lack of a package, the product itself can hardly be loaded.
         packages = Counter(one for one in _list_lacks(report, base).values() if one.kind == "package" and one.declared)
         # Some runners name only the failed tests; others name files, and count the tests in them.
         cases = [case for case in report.cases if case.outcome != "skipped"]
-        all_named = any(case.outcome == "passed" or case.id in base.paths for case in cases)
-        half = (len(cases) if all_named else report.passed + report.failed) / 2
-        most = packages.most_common(1) if packages.total() >= half else []
+        named = any(case.outcome == "passed" or case.id in base.paths for case in cases)
+        count = len(cases) if named else report.passed + report.failed
+        most = packages.most_common(1) if packages.total() * 2 >= count else []
         return next((one for one, _ in most if not _is_named(one.name, base.goal)), None)
     said = [f"{case.message}\n{case.trace}" for case in report.failing]
     found = _find_package([*said, text], base, _list_own_names(base))
@@ -79,15 +78,13 @@ def find_missing(
     if report.passed or any(_find_elsewhere(each) is None for each in said):
         return None
     found = None if found is not None else _find_elsewhere(text)
-    return found or (None if given or base.has_work else find_stop(exit_status, command, text, report, base))
+    return found or (None if given or base.has_work else find_stop(status, command, text, report, base))
 
 
 ABSENCE = (
-    r"(?i)(?:(?:can ?no|couldn'|could no|can')t (?:\w+ )?|(?:unable|failed) to )"
-    r"(?:find|locate|load|open|read|resolve|import|exec|build|connect|download|get)\w*\b"
-    r"|\bnot (?:found|installed|available|an existing)\b|\bno (?:such file|rule to make|package|module|code for)\b"
-    r"|\bundefined (?:reference|symbol|macro)|\b(?:is|are) required\b|\brequires\b.*\d|\btoo old\b"
-    r"|\bin your \$?PATH|unrecogni[sz]ed"
+    r"(?i)(?:(?:can ?not|can't|could(?: not|n't)) |unable to )(?:find|locate|load|open|connect)\w*\b"
+    r"|\bnot (?:found|installed|available|an existing)\b|\bno (?:such file|rule to make|package|module)\b|\btoo old\b"
+    r"|\bundefined (?:reference|macro)|\bis required\b|\brequires\b.*\d|\bin your \$?PATH"
 )
 """Pattern for what tools say about something that is not there."""
 _STOPS = (
@@ -95,44 +92,36 @@ _STOPS = (
     r"|\S*configure: line \d+: `.*|(?:error(?:\[\w+\])?:|\[?ERROR[:\]]|CMake Error\b|make(?:\[\d+\])?: \*\*\* [^\[]).*"
 )
 """Pattern for lines with which compilers and build tools stop."""
-_UNBUILT = r"(?i)g?make(?:\[\d+\])?: \*\*\* \[(?!\S* ?\S*(?:test|check|spec|run|verify))(?:\S+: )?\S+\] Error"
 _UNMADE = r"(?:^|[\s:'‘])\./\S+: (?:not found|No such file or directory)\s*$"
-_ABOUT_BUILDING = r"(?i)\b(?:build|builds|building|built|compil\w+|linker|configure|makefile|cmake|warnings?)\b"
+_ABOUT_BUILDING = r"(?i)\b(?:build\w*|built|compil\w+|linker|configure|makefile|cmake|warnings?)\b"
 COMMON = frozenset(
     """cannot cmake configure could directory does error errors fatal file files find found from have line locate
     make module open package perhaps program required requires such test tests that this with your""".split()  # noqa: SIM905
 )
 
 
-def find_stop(exit_status: int | None, command: str, text: str, report: Report, base: ProjectFacts) -> Missing | None:
-    """Find the lines with which a check stopped before its first test: those of a compiler or a build tool, those that
-    say that something is absent, or the last ones of a runner that always counts its tests. A test program may fail
-    without counting anything, so any other output is a failure of the product, as is an error in its own source that
-    nothing absent explains. Return none also if the goal is about them."""
-    if report.cases or report.passed + report.failed or count_told(text) or find_signal(exit_status):
+def find_stop(status: int | None, command: str, text: str, report: Report, base: ProjectFacts) -> Missing | None:
+    """Find the lines with which a check stopped before its first test: a compiler's or build tool's, one about what is
+    absent, or the last ones of a runner that always counts its tests. Any other output may be a failure of the product,
+    as is an error in its own source that nothing absent explains, and what the goal is about."""
+    if report.cases or report.passed + report.failed or count_told(text) or find_signal(status):
         return None
     # What the project's own build makes (`./tool: not found`) is missing only because the build did not run.
-    own = _UNMADE if exit_status not in NOT_STARTED else r"(?!)"
+    own = _UNMADE if status not in NOT_STARTED else r"(?!)"
     lines = [line.strip() for line in text[-_READ:].splitlines() if line.strip() and not re.search(own, line)]
     hard = next((at for at, line in enumerate(lines) if re.match(_STOPS, line)), None)
-    absent = [at for at, line in enumerate(lines) if re.search(ABSENCE, line)][-5:]
-    # Take the last such line, or one just before it that quotes a name.
-    weak = next((at for at in reversed(absent) if at > absent[-1] - 5 and re.search(r"[\"'`‘]\w", lines[at])), None)
-    weak = weak if weak is not None or not absent else absent[-1]
+    weak = next((at for at in range(len(lines) - 1, -1, -1) if re.search(ABSENCE, lines[at])), None)
     around = "" if hard is None else "\n".join(lines[max(hard - 5, 0) :])
     if hard is not None and _is_own_error(lines[hard], base) and not re.search(ABSENCE, around):
         return None
-    runner = find_runner(recognise(command))
-    # Where make stops at a target that is not named like tests, the line before says why.
-    ended = next((max(at - 1, 0) for at, line in enumerate(lines) if re.match(_UNBUILT, line)), None)
-    at = next((at for at in (hard, weak, ended) if at is not None), None)
+    runner, at = find_runner(recognise(command)), weak if hard is None else hard
     if at is None and (runner is None or not runner.closes or not lines):
         return None
     said = " ".join(lines[-2:] if at is None else lines[at : at + (3 if lines[at].endswith(":") else 1)])
     words = {word.casefold() for word in re.findall(r"[A-Za-z_]\w{3,}", said[:300])} - COMMON
     if re.search(_ABOUT_BUILDING, base.goal) or any(_is_named(word, base.goal) for word in words):
         return None
-    if (host := re.search(r"https?://([\w-]+(?:\.[\w-]+)+)", said)) and re.search(_FETCHES, said):
+    if host := re.search(r"(?i)\b(?:repositor|download|fetch|resolv).*?https?://([\w-]+(?:\.[\w-]+)+)", said):
         return Missing("network", host[1])
     # Tools that configure a build say just before what they looked for.
     sought = _list_sought(lines[max((at or 0) - 3, 0) : at])
@@ -141,10 +130,9 @@ def find_stop(exit_status: int | None, command: str, text: str, report: Report, 
 
 def _is_own_error(line: str, base: ProjectFacts) -> bool:
     """Whether a line tells an error in a source of the project, or in how its sources fit together."""
-    found = re.match(r"([\w./+-]+):\d|collect2:", line)
-    name = last_segment(found[1]) if found and found[1] else ""
-    own = any(last_segment(path) == name for path in base.paths) and not _configures(name)
-    return own if name else found is not None
+    found = re.match(r"([\w./+-]+):\d", line)
+    name = last_segment(found[1]) if found else ""
+    return line.startswith("collect2:") or (name in map(last_segment, base.paths) and not _configures(name))
 
 
 def _configures(path: str) -> bool:
@@ -153,29 +141,20 @@ def _configures(path: str) -> bool:
     return any(re.fullmatch(pattern, last_segment(path)) for pattern in patterns)
 
 
-_FETCHES = r"(?i)\b(?:repositor|registr|download|fetch|resolv)\w*"
-
-
 def _list_sought(lines: Iterable[str]) -> list[str]:
     return [found[1] or found[2] for line in lines if (found := re.fullmatch(_SOUGHT, line.strip()))]
 
 
 _SOUGHT = (
-    r"(?i)checking for (?:\S+ in -l)?([\w.+-]+)\.\.\. no|(?:-- )?"
-    r"(?:.*\b(?:dependency|library|program|package|could not find) )[\"'`]?([\w.+-]+)[\"']? *"
-    r"(?:found: no\b.*|.*not found.*|found|\(missing.*|)"
+    r"(?i)checking for (?:\S+ in -l)?([\w.+-]+)\.\.\. no|(?:-- )?.*\b(?:dependency|library|program|package|not find) "
+    r"[\"'`]?([\w.+-]+)[\"']? *(?:found: no\b.*|.*not found.*|\(missing.*|)"
 )
 """Pattern for lines about something that was looked for and is not there."""
 
 
-def find_test_library(text: str, look: ProjectFiles) -> str:
-    """Find a test library that a build goes without, and then has no tests: one that the output says is not there, or
-    that CMake looks for quietly; empty if there is none."""
-    sought = _list_sought(text.splitlines())
-    for path in look.near:
-        if last_segment(path) == "CMakeLists.txt":
-            sought += re.findall(r"(?i)\bfind_package\s*\(\s*(\w+)(?![^)]*\bREQUIRED\b)", look.text(path))
-    return next((name for name in sought if name and re.search(_FOR_TESTS, name)), "")
+def find_test_library(text: str) -> str:
+    """Find a test library that a build goes without, and then has no tests; empty if there is none."""
+    return next((name for name in _list_sought(text.splitlines()) if re.search(_FOR_TESTS, name)), "")
 
 
 _FOR_TESTS = r"(?i)unit|test|catch|check|cmocka|criterion|spec|mock"
@@ -185,7 +164,6 @@ _NAMES = (
     r"|\b([\w.+:-]+) (?:(?:library|package|headers?) )?(?:is |are )?(?:not found|required|not installed|not available)"
     r"|(?:package|library|module|unit|find|locate|load|import|resolve) [(]?([\w:.+-]+)"
 )
-_OF_PKG_CONFIG = r"(?i)pkg-?config|, required by '|\bdependency\b"
 
 
 def list_packages(said: str, paths: Collection[str]) -> list[tuple[str, str, str]]:
@@ -194,8 +172,6 @@ def list_packages(said: str, paths: Collection[str]) -> list[tuple[str, str, str
     suffixes = {path.rpartition(".")[2] for path in paths} if re.search(ABSENCE, said) else set()
     forms = [(debian, get) for suffix, debian, get in PACKAGES if suffix in suffixes]
     forms += [(each.debian, each.gets) for each in LANGUAGES if each.debian and suffixes & {*each.suffixes}]
-    if re.search(_OF_PKG_CONFIG, said):  # pkg-config knows libraries alone, and no language's packages.
-        forms = []
     named = [next(filter(None, found.groups()), "") for found in re.finditer(_NAMES, said)]
     bare = [re.sub(r"\W*(?:\.(?:h\w*|pm))?$", "", name) for name in named]
     names = [name for name in dict.fromkeys(bare) if len(name) > 1 and name[0] != "/" and name.casefold() not in COMMON]
@@ -216,28 +192,27 @@ def list_packages(said: str, paths: Collection[str]) -> list[tuple[str, str, str
 _HANGS = r"(?i)\b(?:hang|hung|time.?out|deadlock|slow|infinite|freez|stuck|endless|never (?:end|return))"
 """Words by which a goal says that the task is about a check that does not end."""
 _NO_TARGET = (
-    r"(?i:no rule to make target(?! '/)|(?:missing|unknown|find a|build|contain) (?:script|target|task|recipe"
-    r"|lifecycle)\b|\b(?:script|target|task|recipe) ['\"`].*not (?:found|exist))|can't open file|Cannot find module '/"
-    r"|No such file or directory: '\S*\.(?:py|sh|js)'|\b[a-z]+-1\.\d+: (?:command )?not found"
+    r"(?i:no rule to make target(?! '/)|(?:missing|unknown) (?:script|target|task)\b)|can't open file"
+    r"|Cannot find module '/|No such file or directory: '\S*\.(?:py|sh|js)'|\b[a-z]+-1\.\d+: (?:command )?not found"
 )
 _NO_TESTS = (
-    r"(?i:no tests ran|Ran 0 tests|no (?:tests?|specs) (?:files? )?(?:were )?found|no tests to run|no tests? files?\b)"
-    r"|Could not find '(?![^']*/node_modules/)[^']*'"
+    r"(?i:no tests ran|Ran 0 tests|no (?:tests?|specs)(?: files?)? (?:were )?found)|Could not find '(?!.*/node_mod)"
 )
 
 
-def find_idle(exit_status: int | None, command: str, text: str, report: Report) -> Missing | None:
+def find_idle(status: int | None, command: str, text: str, report: Report) -> Missing | None:
     """Find the reason why a failing command started neither the product nor a test: a target, test, program or script
     that does not exist."""
-    if exit_status in (0, None) or report.passed + report.failed or count_told(text):
+    if status in (0, None) or report.passed + report.failed or count_told(text):
         return None
-    if exit_status in NOT_STARTED:
+    if status in NOT_STARTED:
         heads = [part[0].text for part in split_commands(command)] or [command]
-        if exit_status == 126 or not text.strip() or {*heads} & {*_list_unfound(text)}:
-            return Missing("program" if exit_status == 126 else "script", heads[0])
-    target, tests = (re.search(rf"(?m)^.*(?:{each}).*$", text[-_READ:]) for each in (_NO_TARGET, _NO_TESTS))
-    found = target or tests
-    return Missing("target" if target else "tests", found[0].strip()[:200]) if found else None
+        if status == 126 or not text.strip() or {*heads} & {*_list_unfound(text)}:
+            return Missing("program" if status == 126 else "script", heads[0])
+    for kind, pattern in (("target", _NO_TARGET), ("tests", _NO_TESTS)):
+        if found := re.search(rf"(?m)^.*(?:{pattern}).*$", text[-_READ:]):
+            return Missing(kind, found[0].strip()[:200])
+    return None
 
 
 def _is_written(idle: Missing, base: ProjectFacts) -> bool:
@@ -345,8 +320,8 @@ def _find_empty_submodule(text: str, base: ProjectFacts) -> Missing | None:
 _NOT_FOUND = (
     # A build system's own version (`aclocal-1.14`) made files of the project; another candidate rebuilds them.
     r"(?m)(?:^|[\s:'‘`])(?![a-z]+-1\.\d+: |[\w.-]+\.sh: No such)([\w.+@/-]+)['’`]?: "
-    r"(?:(?:command )?not found|No such file or directory|Permission denied|cannot execute.*)\s*$"
-    r"|(?:command not found:|spawn|Can't exec|\bexec:|exec of|directory -|_child\n[^']*directory:) [\"']?([\w.+@/-]+)"
+    r"(?:(?:command )?not found|No such file or directory|Permission denied)\s*$"
+    r"|(?:command not found:|Can't exec|\bexec:|exec of|directory -|_child\n[^']*directory:) [\"']?([\w.+@/-]+)"
     r"|^([\w.+-]+)(?: .*)?\ng?make(?:\[\d+\])?: \*\*\* .* Error 127"
 )
 _ENDED = (
@@ -361,13 +336,13 @@ def _list_unfound(text: str) -> list[str]:
     return [next(filter(None, found.groups()), "") for found in re.finditer(_NOT_FOUND, text)]
 
 
-def _find_missing_command(exit_status: int | None, command: str, text: str, base: ProjectFacts) -> Missing | None:
+def _find_missing_command(status: int | None, command: str, text: str, base: ProjectFacts) -> Missing | None:
     """Find a missing program, by name or by the path of an installed one. Any other path is a project file that the
     work may have to create."""
-    if exit_status not in NOT_STARTED and not re.search(_ENDED, text):
+    if status not in NOT_STARTED and not re.search(_ENDED, text):
         return None
     first = next((part[0].text for part in split_commands(command)), "")
-    names = _list_unfound(text) or ([first] if exit_status in NOT_STARTED and not text.strip() else [])
+    names = _list_unfound(text) or ([first] if status in NOT_STARTED and not text.strip() else [])
     for name in filter(None, reversed(names)):
         # A bare word means a program found through PATH, even if a project file has that name (`dune`).
         if "/" in name and not (name.startswith("/") or is_made_folder(parent_folder(name))):
@@ -387,18 +362,13 @@ def _find_missing_command(exit_status: int | None, command: str, text: str, base
 
 _UNREACHABLE = (
     r"(?:Failed to resolve '|[Cc]ould ?n[o']t resolve host:? '?|getaddrinfo (?:ENOTFOUND|EAI_AGAIN) |dial tcp: lookup "
-    r"|failed to lookup address information.*?//|[Uu]nknown ?[Hh]ost(?:Exception)?:? |unable to resolve host address '"
-    r"|Name or service not known.*?|Temporary failure (?:in name resolution|resolving) .*?'?)"
-    r"(?!localhost)([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)|Temporary failure in name resolution|\[Errno -[235]\]|gaierror"
-    r"|Network is unreachable|ENETUNREACH|EAI_AGAIN|nodename nor servname|no such host"
+    r"|[Uu]nknown ?[Hh]ost(?:Exception)?:? |unable to resolve host address ['‘])([\w-]+(?:\.[\w-]+)+)"
+    r"|[Tt]emporary failure in name resolution|Name or service not known|\[Errno -[235]\]|gaierror|Network is unreach"
 )
-_REFUSED = (
-    r"(?i)Connection refused|econnrefused|(?:could not|can't) connect to .*server"
-    r"|connect[^\n]{0,80}(?:Permission denied|EACCES|EPERM|Operation not permitted)"
-)
+_REFUSED = r"(?i)connection refused|econnrefused|connect[^\n]{0,80}(?:Permission denied|EACCES|EPERM|not permitted)"
 _ADDRESS = r"""(?:127\.0\.0\.1|localhost|::1)["')]*[:, ]+(?:port[ =:]+)?(\d{2,5})|port[ =]+(\d{2,5})"""
 _DENIED = (
-    r"(?:PermissionError: \[Errno \d+\] [\w ]+|EACCES: [\w ]+, \w+|EROFS: [\w -]+, \w+|[Pp]ermission denied @ \w+ -|"
+    r"(?:PermissionError: \[Errno \d+\] [\w ]+|E(?:ACCES|ROFS): [\w -]+, \w+|[Pp]ermission denied @ \w+ -|"
     r"Read-only file system)[ :]+['\"]?(/[^\s'\":]+)|['\"‘ ](/[^\s'\"’:]+)['\"’]?: Read-only file system"
 )
 
