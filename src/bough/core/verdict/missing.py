@@ -169,23 +169,20 @@ _NAMES = (
 def list_packages(said: str, paths: Collection[str]) -> list[tuple[str, str, str]]:
     """Guess what a check lacks, from its last lines: a name, the Debian package that may contain it, and the language's
     own command that installs it. Whoever tells a person first looks up whether that package exists."""
-    suffixes = {path.rpartition(".")[2] for path in paths} if re.search(ABSENCE, said) else set()
+    if not re.search(ABSENCE, said):
+        return []
+    suffixes = {path.rpartition(".")[2] for path in paths}
     forms = [(debian, get) for suffix, debian, get in PACKAGES if suffix in suffixes]
     forms += [(each.debian, each.gets) for each in LANGUAGES if each.debian and suffixes & {*each.suffixes}]
     named = [next(filter(None, found.groups()), "") for found in re.finditer(_NAMES, said)]
-    bare = [re.sub(r"\W*(?:\.(?:h\w*|pm))?$", "", name) for name in named]
-    names = [name for name in dict.fromkeys(bare) if len(name) > 1 and name[0] != "/" and name.casefold() not in COMMON]
-    headers = {
-        *re.findall(r"([\w+-]+)\.h\w*: No such", said)
-    }  # A header is not in the package of a program of its name.
+    bare = dict.fromkeys(re.sub(r"\W*(?:\.(?:h\w*|pm))?$", "", name) for name in named)
+    names = [name for name in bare if len(name) > 1 and name[0] != "/" and name.casefold() not in COMMON]
     return [
-        (
-            f"{name}.h" if name in headers else name,
-            debian.format(re.sub(r"::|[_/:.]", "-", re.sub(r"^lib(?=\w\w)", "", name))).lower(),
-            get.format(name),
-        )
+        # A header (`lua.h`) is not in the package of a program of its name.
+        (f"{name}.h" if f"{name}.h: No" in said else name, debian.format(package.lower()), get.format(name))
         for name in names
-        for debian, get in ([*forms, ("lib{}-dev", ""), ("{}", "")] if suffixes else ())
+        for package in (re.sub(r"::|[_/:.]", "-", re.sub(r"^lib(?=\w\w)", "", name)),)
+        for debian, get in (*forms, ("lib{}-dev", ""), ("{}", ""))
     ]
 
 
@@ -219,8 +216,7 @@ def _is_written(idle: Missing, base: ProjectFacts) -> bool:
     """Whether the work has to write the missing thing: a script, something that the goal mentions, a test in a project
     without any, or a target in a project without a file that could define one."""
     if idle.kind in ("script", "program"):
-        folder = parent_folder(idle.name.removeprefix("./"))  # A missing folder has to be fetched, not written.
-        return idle.kind == "script" and (not folder or any(path.startswith(f"{folder}/") for path in base.paths))
+        return idle.kind == "script"
     target = idle.kind == "target"
     named = re.findall(r"['\"`‘]([^'\"`’]+)", idle.name)
     names = [path for path in base.paths if last_segment(path) != "conftest.py"]  # conftest.py holds no test itself.
@@ -234,8 +230,7 @@ _READ = 20_000
 
 def set_aside(report: Report, base: ProjectFacts) -> dict[str, str]:
     """Map the failing tests that cannot run on this machine to what each lacks; empty if no test runs at all."""
-    found = _list_lacks(report, base)
-    lacks = {id: str(one) if one.declared else f"{one}{_UNDECLARED}" for id, one in found.items()}
+    lacks = {id: f"{one}{'' if one.declared else _UNDECLARED}" for id, one in _list_lacks(report, base).items()}
     return lacks if report.passed or len(lacks) < len(report.failing) else {}
 
 
@@ -254,28 +249,26 @@ _UNDECLARED = ", and nothing here declares it"
 
 def still_aside(aside: Mapping[str, str], goal: str, before: Collection[Case], now: Collection[Case]) -> set[str]:
     """List the set-aside tests that the goal does not ask for and that fail now as they did before."""
-    told = {case.id: _normalize(case.message) for case in before}
-    same = {case.id for case in now if told.get(case.id) == _normalize(case.message)}
-    return {id for id in aside if id in same} & {*keep_aside(aside, goal)}
+
+    def read(cases: Collection[Case]) -> set[tuple[str, str]]:
+        """Return each test with the first line of its message, with numbers replaced."""
+        lines = ((case.id, case.message.strip().partition("\n")[0]) for case in cases)
+        return {(id, re.sub(r"0x[0-9a-fA-F]+|\d+", "0", line)) for id, line in lines}
+
+    return {id for id, _ in read(before) & read(now)} & {*keep_aside(aside, goal)}
 
 
 def keep_aside(aside: Mapping[str, str], goal: str) -> dict[str, str]:
     """Return the tests that stay set aside: not those that the goal names (by test, file or missing module) nor, if the
     goal is about tests, those that lack an undeclared module."""
     about = re.search(_ABOUT_TESTS, goal) is not None
-    return {
-        id: lack
-        for id, lack in aside.items()
-        if not _is_named(lack.split(" ", 1)[0], goal)
-        and not _is_named(last_segment(re.split(r"::|\[", id)[0]), goal)
-        and not _is_named(re.split(r"::| > |\.", id.partition("[")[0])[-1], goal)
-        and not (about and lack.endswith(_UNDECLARED))
-    }
 
+    def is_meant(id: str, lack: str) -> bool:
+        test = id.partition("[")[0]
+        names = (lack.split(" ", 1)[0], last_segment(test.partition("::")[0]), re.split(r"::| > |\.", test)[-1])
+        return any(_is_named(name, goal) for name in names) or (about and lack.endswith(_UNDECLARED))
 
-def _normalize(message: str) -> str:
-    """Return the first line of a message, with its numbers replaced."""
-    return re.sub(r"0x[0-9a-fA-F]+|\d+", "0", message.strip().partition("\n")[0])
+    return {id: lack for id, lack in aside.items() if not is_meant(id, lack)}
 
 
 def _is_named(name: str, text: str) -> bool:
@@ -285,17 +278,15 @@ def _is_named(name: str, text: str) -> bool:
 def _may_be_ours(missing: Missing, base: ProjectFacts) -> bool:
     """Whether a module that nothing declares may be the project's own: the work needs it, a file's name or the goal
     shares a word with it, or the goal is about tests and nobody publishes it. A module for testing never is."""
-    last = re.split(r"[/.:]+", missing.module)[-1]
-    stems = (find_stem(path) for path in base.paths if not path.startswith("."))
-    known = _split_words(f"{' '.join(stems)} {base.goal}")
     if re.search(_FOR_TESTS, missing.module):
         return False
+    stems = " ".join(find_stem(path) for path in base.paths if not path.startswith("."))
+    last, known = (
+        {word.casefold() for word in re.findall(r"[A-Z]?[a-z]{2,}|[A-Z]{3,}", text)}
+        for text in (re.split(r"[/.:]+", missing.module)[-1], f"{stems} {base.goal}")
+    )
     about = re.search(_ABOUT_TESTS, base.goal) and not base.is_published(missing)
-    return base.has_work or not _split_words(last).isdisjoint(known) or bool(about)
-
-
-def _split_words(text: str) -> set[str]:
-    return {word.casefold() for word in re.findall(r"[A-Z]?[a-z]{2,}|[A-Z]{3,}", text)}
+    return base.has_work or not last.isdisjoint(known) or bool(about)
 
 
 def _list_own_names(base: ProjectFacts) -> set[str]:
@@ -326,13 +317,12 @@ _NOT_FOUND = (
 )
 _ENDED = (
     r"Error 12[67]\b|exit (?:code|status) 12[67]\b|\bENOENT|command not found: |in _execute_child\n|Can't exec \""
-    r"|executable file not found|open3: exec of|is not a \w+ command"
+    r"|executable file not found|open3: exec of"
 )
 
 
 def _list_unfound(text: str) -> list[str]:
     """List the programs that an output reports as not found."""
-    text = re.sub(r"'([\w-]+)' is not a (\w+) command.*", r"\2-\1: command not found", text)  # `git send-email`
     return [next(filter(None, found.groups()), "") for found in re.finditer(_NOT_FOUND, text)]
 
 
@@ -347,14 +337,12 @@ def _find_missing_command(status: int | None, command: str, text: str, base: Pro
         # A bare word means a program found through PATH, even if a project file has that name (`dune`).
         if "/" in name and not (name.startswith("/") or is_made_folder(parent_folder(name))):
             continue
-        if re.search(r"[./]", name) and name.removeprefix("./") in base.paths:
-            continue
         # Find the language whose package manager installs the program, by a manifest or by its own list.
-        program, shared = last_segment(name), [p for each in LANGUAGES for p in each.provided]
+        program = last_segment(name)
         named = [(where, one.name) for one in LANGUAGES if (where := one.find_declaration(program, base.manifests))]
         known = [("", one.name) for one in LANGUAGES if program in one.programs - {*one.interpreters}]
         # What a manifest names comes from the project's set-up, unless it is a program for the whole machine.
-        if program in shared or "/" in name:
+        if "/" in name or any(program in one.provided for one in LANGUAGES):
             named = [*known, *(("", language) for _, language in named)]
         return Missing("command", name, *next(iter([*named, *known]), ()))
     return None
@@ -380,9 +368,8 @@ def _find_elsewhere(said: str) -> Missing | None:
     hosts = [found[1] for found in re.finditer(_UNREACHABLE, said)]
     if hosts and (any(hosts) or not re.search(_REFUSED, said)):
         return Missing("network", next(filter(None, hosts), "another host"))
-    if found := re.search(_REFUSED, said):
-        near = said[max(0, found.start() - 300) : found.end() + 300]
-        address = re.search(_ADDRESS, near) or re.search(_ADDRESS, said)
+    if re.search(_REFUSED, said):
+        address = re.search(_ADDRESS, said)
         return Missing("service", f"localhost:{address[1] or address[2]}" if address else "localhost")
     found = re.search(_DENIED, said)
     path = found[1] or found[2] if found else ""
