@@ -2,13 +2,13 @@
 
 from bough.core.acceptance.verdict import Check
 from bough.core.planning.plan import Step
-from bough.core.verdict.discover import find_check
+from bough.core.verdict.discover import list_checks
 
 STEP = Step("insert-line", "Insert a line.")
 
 
 def find(files: dict[str, str], task: str = "buffer/insert-line", step: Step = STEP) -> Check | None:
-    return find_check(step, task, list(files), files.get)
+    return next(iter(list_checks(step, task, list(files), files.get)), None)
 
 
 def found(files: dict[str, str], task: str = "buffer/insert-line", step: Step = STEP) -> Check:

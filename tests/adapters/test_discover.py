@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from bough.core.acceptance.verdict import Check
 from bough.core.planning.plan import Step
-from bough.core.verdict.discover import find_check
+from bough.core.verdict.discover import list_checks
 from bough.core.verdict.languages.make import Make
 from bough.core.verdict.project_files import ProjectFiles
 from tests.adapters.finding import PYTEST_FILE, STEP, UNITTEST_FILE, find, found
@@ -193,7 +193,7 @@ def test_real_targets_of_a_makefile(makefile: str) -> None:
 )
 def test_what_only_looks_like_a_target(makefile: str) -> None:
     outside = {"../outside.mk": "test:\n", "Makefile": makefile}
-    assert find_check(STEP, "insert-line", ["Makefile"], outside.get) is None
+    assert not list_checks(STEP, "insert-line", ["Makefile"], outside.get)
 
 
 def test_make_reads_the_first_of_its_files() -> None:

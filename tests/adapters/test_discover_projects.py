@@ -7,7 +7,7 @@ import pytest
 
 from bough.core.acceptance.verdict import Check
 from bough.core.planning.plan import Step
-from bough.core.verdict.discover import find_check, list_checks
+from bough.core.verdict.discover import list_checks
 from bough.core.verdict.languages.build_tools import BuildTool
 from tests.adapters.finding import PYTEST_FILE, STEP, UNITTEST_FILE, find, found
 
@@ -75,8 +75,7 @@ def test_environments_of_tox_and_nox_on_the_disk(files: dict[str, str], on_disk:
     """They are environments like any other: the sandbox makes Python import the checkout's sources first."""
     tree = {**files, "tests/test_a.py": PYTEST_FILE}
     disk = {**tree, f"{on_disk}/pyvenv.cfg": "home = /usr/bin\n"}
-    check = find_check(STEP, "goal", list(tree), disk.get)
-    assert check is not None
+    check = list_checks(STEP, "goal", list(tree), disk.get)[0]
     assert check.command == command
     assert not why or check.why == why
 

@@ -24,7 +24,7 @@ from bough.core.tree.task import Task
 from bough.core.verdict import rulings
 from bough.core.verdict.alteration import Belief, counts_tests
 from bough.core.verdict.check_run import Baseline
-from bough.core.verdict.discover import find_check, is_given, list_checks
+from bough.core.verdict.discover import is_given, list_checks
 from bough.core.verdict.language import is_test_name
 from bough.core.verdict.missing import ABSENCE
 from bough.core.verdict.project_check import shows_runner
@@ -60,7 +60,7 @@ class CheckFinder:
         if not task.step.requires_testing:
             return None
         if task.step.test_command:
-            found = find_check(task.step, task.id, (), (await self._texts.of(task.base)).get)
+            found = next(iter(list_checks(task.step, task.id, (), (await self._texts.of(task.base)).get)), None)
         else:
             found, own = await self._find_in(task, task.base)
             if task.tree != task.base:

@@ -14,7 +14,7 @@ from bough.core.acceptance.verdict import Check
 from bough.core.ids import GOAL
 from bough.core.journal.run_fold import Run
 from bough.core.planning.plan import Step
-from bough.core.verdict.paths import find_stem, find_suffix, parent_folder
+from bough.core.verdict.paths import find_stem, find_suffix, last_segment, parent_folder
 from bough.core.verdict.project_check import RUNNABLE, find_file_check, find_runner_behind, list_project_checks
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.texts import Read
@@ -28,10 +28,6 @@ def is_given(run: Run, check: Check) -> bool:
     return check.why in (GIVEN, SET) or check.command == run.plan.goal.test_command
 
 
-def find_check(step: Step, task: str, files: Collection[str], read: Read) -> Check | None:
-    return next(iter(list_checks(step, task, files, read)), None)
-
-
 def list_checks(
     step: Step,
     task: str,
@@ -43,24 +39,21 @@ def list_checks(
     refused: Collection[str] = (),
     proposed: Check | None = None,
 ) -> list[Check]:
-    """List the candidates for the check of a task and why each was chosen, the most trusted first. A check that a
-    person or the step names is the only candidate.
-
-    The order is: the step's `test_command`; its `test_file`; `test_{id}.*` or `{id}_test.*`, first in `tests/`; `own`,
-    which the person has set; the commands of the project that contains `folder`, the person's folder, with `preferred`
-    first and without `refused`; the check that a model `proposed`. The id is the last segment of the task's path, but
-    with underscores and without case. The goal has none.
-    """
+    """List the candidates for the check of a task and why each was chosen. A check that a person or the step names, and
+    a test file named after the task, is the only candidate; `own` is what the person has set. Otherwise they are the
+    commands of the project that contains `folder`, the person's folder, with `preferred` first and without `refused`,
+    and the check that a model `proposed`."""
     look = ProjectFiles(files, read)
     if step.test_command and step.test_command.strip():
         why = GIVEN if task == GOAL else "its step names it"
         return [Check(step.test_command, why, find_runner_behind(step.test_command, look))]
-    name = "" if task == GOAL else _normalize_name(task.rsplit("/", 1)[-1])
+    name = "" if task == GOAL else _normalize_name(last_segment(task))
     # A file outside the workspace, or in a language without a runner, cannot be the check.
     path = posixpath.normpath((step.test_file or "").strip() or "/")
     inside = not path.startswith("/") and ".." not in path.split("/")
-    found = find_file_check(path, look) if inside else None
-    if found := replace(found, why=f"its step names {path}") if found else _find_named_after(name, look):
+    if inside and (found := find_file_check(path, look)):
+        return [replace(found, why=f"its step names {path}")]
+    if name and (found := _find_named_after(name, look)):
         return [found]
     if own.strip():
         return [Check(own, SET, find_runner_behind(own, look))]
@@ -71,16 +64,13 @@ def list_checks(
 
 def _find_named_after(name: str, look: ProjectFiles) -> Check | None:
     """Find a test file named after a task, also as JavaScript (`{id}.test.ts`) and Ruby (`{id}_spec.rb`) spell it."""
-    ranks, names = (
-        {suffix[1:]: at for at, suffix in enumerate(RUNNABLE)},
-        {f"test_{name}", f"{name}_test", f"{name}_spec"},
-    )
-    fitting = [
-        path for path in look if name and _normalize_name(find_stem(path)) in names and find_suffix(path) in ranks
-    ]
-    fitting.sort(key=lambda path: (parent_folder(path) != "tests", ranks[find_suffix(path)], path.count("/"), path))
-    more = f" ({len(fitting) - 1} more of that name)" if len(fitting) > 1 else ""
-    found = next(filter(None, (find_file_check(path, look) for path in fitting)), None)
+    ranks = {suffix[1:]: at for at, suffix in enumerate(RUNNABLE)}
+    names = (f"test_{name}", f"{name}_test", f"{name}_spec")
+    named = [path for path in look if _normalize_name(find_stem(path)) in names and find_suffix(path) in ranks]
+    # The files are in order: those nearer the top come first.
+    named.sort(key=lambda path: (parent_folder(path) != "tests", ranks[find_suffix(path)]))
+    more = f" ({len(named) - 1} more of that name)" if len(named) > 1 else ""
+    found = next(filter(None, (find_file_check(path, look) for path in named)), None)
     return replace(found, why=f"{found.why}, named after the task{more}") if found else None
 
 

@@ -41,10 +41,7 @@ _NO_SELECTION = r"(?:\s*-\S+(?:\s+(?:'[^'/]*'|\"[^\"/]*\"|[^\s/'\"-][^\s/'\"]*))
 _TESTY = r"(?i)(?:^|[-_.])(?:run|self)?[-_]?(?:unit)?tests?(?:$|[-_.\d])"
 _TARGET = r"(?:(?:unit|quick|fast)[-_:]?)?tests?(?:[-_:](?:unit|all|ci|run|only|py\d*))?|specs?|verify|ert-run-tests.*"
 """Pattern for names of targets and scripts that run tests."""
-_NO_PROGRAMS = frozenset(
-    """cat cd chmod cp echo else exit export for git grep if image key ls mkdir mv needs printf rm run set stage tar
-    test then touch with""".split()  # noqa: SIM905
-)
+_NO_PROGRAMS = r"cat|cd|chmod|cp|echo|else|export|for|git|grep|if|ls|mkdir|mv|printf|rm|set|tar|then|touch"
 """First words of lines that never run tests."""
 RUNNABLE = tuple(dict.fromkeys(suffix for runner in RUNNERS for suffix in runner.suffixes))
 """Suffixes of files that can run as tests, the preferred ones first."""
@@ -117,10 +114,9 @@ def _list_checks_in(look: ProjectFiles) -> list[Check]:
     """List the candidates of the project in this very folder; their commands run in this folder."""
     known = [hit for runner in RUNNERS for hit in runner.projects(look)]
     stated = [Check(found.command, f"{found.why} runs it") for found in _list_stated(look, known)][:_MOST_STATED]
-    places = {folder: check.command for check in reversed(stated) if (folder := find_folder(check.command))}
+    places = {folder: f"({one.command})" for one in stated[::-1] if (folder := find_folder(one.command))}
     if len(places) > 1 and not known:
-        joined = " && ".join(f"({command})" for command in reversed(places.values()))
-        stated.insert(0, Check(joined, f"{stated[0].why}, like the rest"))
+        stated.insert(0, Check(" && ".join([*places.values()][::-1]), f"{stated[0].why}, like the rest"))
     unique: dict[str, str] = {}
     for needless in ("", _OWN_SETUP):  # First with the project's own set-up, then with the system's programs.
         for one in (*stated, *(Check(hit.command, hit.why) for hit in known)):
@@ -160,16 +156,13 @@ def _runs_tests(command: str, path: str, look: ProjectFiles, targets: Collection
     tests, or such a target or script. The program must be known, except in CI files."""
     words = [word.text for word in (split_commands(command) or ((),))[-1]]
     program = last_segment(words[0]) if words else ""
-    if program in _NO_PROGRAMS or {"-c", "-o"} & {*words}:  # With -c or -o a command compiles a program.
+    if re.fullmatch(_NO_PROGRAMS, program) or {"-c", "-o"} & {*words}:  # With -c or -o a command compiles a program.
         return False
-    runnable = ("", "sh", "bash", "ps1", *(suffix[1:] for suffix in RUNNABLE))
+    runnable = ("", "sh", "bash", "ps1", "hxml", *(suffix[1:] for suffix in RUNNABLE))
     own = (word for word in words[:3] if word.removeprefix("./") in look.files)
-    scripts = (word for word in own if find_suffix(word) in runnable or (is_ci(path) and word != words[0]))
-    if any(re.search(_TESTY, find_stem(word)) for word in scripts):
+    if any(re.search(_TESTY, find_stem(word)) for word in own if find_suffix(word) in runnable):
         return True
-    named = [
-        at for at, word in enumerate(words) if at and not word.startswith("-") and "=" not in word and word != "-j"
-    ]
+    named = [at for at, word in enumerate(words) if at and not word.startswith("-") and "=" not in word]
     wanted = [at for at in named if re.fullmatch(_TARGET, words[at]) or (words[at] == "check" and "check" in targets)]
     # The last name decides: `rebar3 as test dialyzer` runs no test. A word after an option may be the option's.
     by_name = bool(wanted) and not any(at > wanted[-1] and not words[at - 1].startswith("-") for at in named)

@@ -2,8 +2,7 @@
 
 import posixpath
 from collections.abc import Collection, Iterator
-from functools import cached_property
-from itertools import takewhile
+from functools import cache
 from shlex import quote
 
 from bough.core.verdict.paths import is_made_folder, list_parents, parent_folder
@@ -14,40 +13,30 @@ class ProjectFiles:
     """The project's own files in a folder of the workspace, and their texts."""
 
     def __init__(self, files: Collection[str], read: Read, folder: str = "") -> None:
-        prefix = f"{folder}/" if folder else ""
-        below = (path.removeprefix(prefix) for path in files if path.startswith(prefix))
-        self.folder = folder  # Relative to the workspace.
+        self.folder, self._prefix = folder, f"{folder}/" if folder else ""  # Relative to the workspace.
+        below = (path.removeprefix(self._prefix) for path in files if path.startswith(self._prefix))
         self.files = frozenset(path for path in below if path and not is_made_folder(parent_folder(path)))
         # Sorting by name and then by depth (stable) is much faster than one sort by pairs.
         self._in_order = sorted(sorted(self.files), key=lambda path: path.count("/"))
-        self._all = files
-        self._read = read
-        self._known: dict[str, str | None] = {}
+        self.near = [path for path in self._in_order if path.count("/") < 2]
+        """The files in this folder and in the folders directly below it."""
+        self._all, self._read = files, read if folder else cache(read)
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over all files: those nearer the top come first, otherwise by name."""
         return iter(self._in_order)
 
-    @cached_property
-    def near(self) -> list[str]:
-        """The files in this folder and in the folders directly below it."""
-        return list(takewhile(lambda path: path.count("/") < 2, self._in_order))
-
     def text(self, path: str) -> str:
         """Return a file's content; empty if the file does not exist or is not text."""
-        if path not in self._known:
-            self._known[path] = self._read(f"{self.folder}/{path}" if self.folder else path)
-        return self._known[path] or ""
+        return self._read(self._prefix + path) or ""
 
     def inside(self, folder: str) -> "ProjectFiles":
         """Return the same view from a folder below this one."""
-        if not folder:
-            return self
-        return ProjectFiles(self._all, self._read, f"{self.folder}/{folder}" if self.folder else folder)
+        return ProjectFiles(self._all, self._read, self._prefix + folder) if folder else self
 
     def has_folder(self, folder: str) -> bool:
         """Whether a folder exists below this one, as far as the files show; always true for folders outside it."""
-        inside = posixpath.normpath(folder) if folder else "."
+        inside = posixpath.normpath(folder or ".")
         return inside == "." or inside.startswith("..") or any(path.startswith(f"{inside}/") for path in self.files)
 
     def home(self, path: str, *manifests: str) -> str:
