@@ -41,7 +41,7 @@ _NO_SELECTION = r"(?:\s*-\S+(?:\s+(?:'[^'/]*'|\"[^\"/]*\"|[^\s/'\"-][^\s/'\"]*))
 _TESTY = r"(?i)(?:^|[-_.])(?:run|self)?[-_]?(?:unit)?tests?(?:$|[-_.\d])"
 _TARGET = r"(?:(?:unit|quick|fast)[-_:]?)?tests?(?:[-_:](?:unit|all|ci|run|only|py\d*))?|specs?|verify|ert-run-tests.*"
 """Pattern for names of targets and scripts that run tests."""
-_NO_PROGRAMS = r"cat|cd|chmod|cp|echo|else|export|for|git|grep|if|ls|mkdir|mv|printf|rm|set|tar|then|touch"
+_NO_PROGRAMS = r"cat|cd|chmod|cp|echo|else|export|for|git|grep|if|ls|mkdir|mv|printf|rm|set|tar|test|then|touch"
 """First words of lines that never run tests."""
 RUNNABLE = tuple(dict.fromkeys(suffix for runner in RUNNERS for suffix in runner.suffixes))
 """Suffixes of files that can run as tests, the preferred ones first."""
@@ -62,12 +62,18 @@ def list_project_checks(look: ProjectFiles, start: str = "", goal: str = "") -> 
             return [_move(check, here) for check in checks]
     # If `start` is in a project without tests, do not use the tests of projects elsewhere.
     below = _list_checks_below(look, start) or (_list_checks_below(look, "") if start and not projects else [])
-    meant = [place for place, _ in below if _is_meant(place, goal)] if len(below) > 1 else []
+    meant = below if len(below) == 1 else [one for one in below if _is_meant(one[0], goal)]
     if len(meant) == 1:
-        said = f"; the goal names it, and {len(below) - 1} others here are not checked (--dir, --check CMD)"
-        return [replace(check, why=f"{check.why}{said}") for check in list_project_checks(look, meant[0])]
+        others = f"; the goal names it, and {len(below) - 1} others here are not checked (--dir, --check CMD)"
+        found = list_project_checks(look, meant[0][0])
+        return [replace(check, why=f"{check.why}{others}") for check in found] if len(below) > 1 else found
+    if below:
+        command = " && ".join(f"({run_in_folder(place, check.command)})" for place, check in below)
+        places = ", ".join(f"{place}/" for place, _ in below)
+        said = "name one of them in the goal, or start in it (--dir), to check only that"
+        return [Check(command, f"there are {len(below)} projects ({places}); {said}")]
     here = next(iter(projects), "")
-    return [_join_checks(below)] if below else [_move(check, here) for check in _list_files(look.inside(here))]
+    return [_move(check, here) for check in _list_files(look.inside(here))]
 
 
 def _list_files(look: ProjectFiles) -> list[Check]:
@@ -91,23 +97,11 @@ def _is_meant(place: str, goal: str) -> bool:
 
 def _list_checks_below(look: ProjectFiles, start: str) -> list[tuple[str, Check]]:
     """List the projects in the folders below `start`, each with its check as it runs in the project's folder."""
-    inner = look.inside(start)
-    names = sorted(
-        {parent_folder(path) for path in inner if path.count("/") in (1, 2) and last_segment(path) in MANIFESTS}
-    )
-    tops = [name for name in names if parent_folder(name) not in names][:_MOST_PLACES]
-    prefix = f"{start}/" if start else ""
+    inner, prefix = look.inside(start), f"{start}/" if start else ""
+    names = {parent_folder(path) for path in inner if path.count("/") in (1, 2) and last_segment(path) in MANIFESTS}
+    tops = [name for name in sorted(names) if parent_folder(name) not in names][:_MOST_PLACES]
     every = ((prefix + name, check) for name in tops for check in _list_checks_in(inner.inside(name))[:1])
     return list(islice(every, _MOST_PROJECTS))
-
-
-def _join_checks(found: Sequence[tuple[str, Check]]) -> Check:
-    if len(found) == 1:
-        return _move(found[0][1], found[0][0])
-    command = " && ".join(f"({run_in_folder(place, check.command)})" for place, check in found)
-    places = ", ".join(f"{place}/" for place, _ in found)
-    said = "name one of them in the goal, or start in it (--dir), to check only that"
-    return Check(command, f"there are {len(found)} projects ({places}); {said}")
 
 
 def _list_checks_in(look: ProjectFiles) -> list[Check]:
@@ -152,8 +146,8 @@ def _list_stated(look: ProjectFiles, known: Sequence[ProjectCommand]) -> Iterato
 
 
 def _runs_tests(command: str, path: str, look: ProjectFiles, targets: Collection[str]) -> bool:
-    """Whether the words of a command without a known runner show that it runs tests: it runs a project file named after
-    tests, or such a target or script. The program must be known, except in CI files."""
+    """Whether the words of a command without a known runner show that it runs tests: a project file named after tests,
+    or such a target or script. The program must be known, except in CI files."""
     words = [word.text for word in (split_commands(command) or ((),))[-1]]
     program = last_segment(words[0]) if words else ""
     if re.fullmatch(_NO_PROGRAMS, program) or {"-c", "-o"} & {*words}:  # With -c or -o a command compiles a program.
@@ -174,9 +168,7 @@ def find_file_check(path: str, look: ProjectFiles) -> Check | None:
     file that is still to be written, and in pytest's notation a single test may follow the path (`::test`)."""
     file, _, test = path.partition("::")
     suffix = f".{find_suffix(file)}"
-    for runner in RUNNERS:
-        if suffix not in runner.suffixes:
-            continue
+    for runner in (one for one in RUNNERS if suffix in one.suffixes):
         home = runner.home(file, look)
         inside = file[len(home) + 1 :] if home else file
         made = runner.file(f"./{inside}" if inside.startswith("-") else inside, look.inside(home), test)
@@ -194,11 +186,10 @@ def find_runner_behind(command: str, look: ProjectFiles) -> str:
     if runner or len(run) != 1 or inside.startswith(("/", "..")):
         return runner
     place = look.inside(posixpath.normpath(inside) if inside else "")
-    known = {name: line for language in LANGUAGES for name, line in language.list_scripts(place).items()}
-    script = known.get(run[0].name)
-    runner = recognise(script) if isinstance(script, str) else ""
-    if (behind := find_runner(runner)) is None:
+    lines = [line for each in LANGUAGES for name, line in each.list_scripts(place).items() if name == run[0].name]
+    script = lines[-1] if lines and isinstance(lines[-1], str) else ""
+    if (behind := find_runner(runner := recognise(script))) is None:
         return ""
     # Arguments are appended to the script, so the runner has to be its last command.
-    ends_with_it = recognise(str(script)[split_commands(str(script))[-1][0].start :]) == runner
-    return runner if ends_with_it or not behind.by_arguments else ""
+    last = split_commands(script)[-1][0].start if behind.by_arguments else 0
+    return runner if recognise(script[last:]) == runner else ""
