@@ -54,8 +54,8 @@ def find_missing(
     if status == 0:
         return None
     if status is None:
-        kind = "output" if killed.endswith("of output") else "time"
-        return None if re.search(_HANGS, base.goal) else Missing(kind, killed)
+        too_much = killed.endswith("of output")
+        return None if re.search(_HANGS, base.goal) else Missing("output" if too_much else "time", killed)
     empty = None if report.passed else _find_empty_submodule(text, base)
     if found := empty or _find_missing_command(status, command, text, base):
         return found
@@ -206,10 +206,9 @@ def find_idle(status: int | None, command: str, text: str, report: Report) -> Mi
         heads = [part[0].text for part in split_commands(command)] or [command]
         if status == 126 or not text.strip() or {*heads} & {*_list_unfound(text)}:
             return Missing("program" if status == 126 else "script", heads[0])
-    for kind, pattern in (("target", _NO_TARGET), ("tests", _NO_TESTS)):
-        if found := re.search(rf"(?m)^.*(?:{pattern}).*$", text[-_READ:]):
-            return Missing(kind, found[0].strip()[:200])
-    return None
+    target, tests = (re.search(rf"(?m)^.*(?:{each}).*$", text[-_READ:]) for each in (_NO_TARGET, _NO_TESTS))
+    found = target or tests
+    return Missing("target" if target else "tests", found[0].strip()[:200]) if found else None
 
 
 def _is_written(idle: Missing, base: ProjectFacts) -> bool:
