@@ -135,8 +135,6 @@ class Language:
     """Pattern for the beginning of command lines that install a project's packages."""
     frames: ClassVar[str] = ""
     """Pattern for locations in a trace that are outside the project, in runners and libraries."""
-    noise: ClassVar[str] = ""
-    """Pattern for beginnings of other trace lines that carry no information."""
     moved: ClassVar[str] = ""
     """Pattern for the beginning of the message of a test that fails because something it uses was renamed or moved."""
     scripts: ClassVar[bool] = False

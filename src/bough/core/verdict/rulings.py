@@ -20,7 +20,6 @@ from bough.core.verdict.registry import LANGUAGES, find_language, find_runner, i
 SIZE = 1_500
 _WIDEST = 160
 _FOREIGN = "|".join(language.frames for language in LANGUAGES if language.frames)
-_NOISE = "|".join(language.noise for language in LANGUAGES if language.noise)
 
 
 def describe_failure(case: Case, size: int = SIZE) -> str:
@@ -47,7 +46,7 @@ def _keep_own_frames(lines: Sequence[str]) -> list[str]:
         elif not line.startswith("    "):
             inside = False
         foreign = re.search(_FOREIGN, line) and re.match(r"\s+(at |File )|/\S+:\d+: ", line)
-        if not inside and not foreign and not re.match(_NOISE, line):
+        if not (inside or foreign):
             kept.append(line[:_WIDEST])
     return kept
 

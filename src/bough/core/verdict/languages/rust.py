@@ -94,7 +94,6 @@ class Rust(Language):
     settings = r"\.cargo/config[^/]*"
     programs = frozenset({"cargo"})
     frames = r"/rustc/"
-    noise = r" +\d+: (core|std|alloc|test|__rustc)::| +\d+: <fn\(\)|note: (run with|Some details)"
     moved = r"error\[E\d+\]"
     no_package = (
         r"no matching package(?: named `([\w-]+)`)? found|failed to (?:download|get) `([\w-]+)"
