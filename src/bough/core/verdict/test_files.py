@@ -301,7 +301,7 @@ def restore_registration(old: str, new: str, files: Collection[str]) -> str:
     made: list[str] = []
     for tag, a, b, c, d in compare_lines(was, now):
         if tag == "insert":
-            made += _drop_registration(now[c:d], after[c:d])
+            made += [line for line, mark in zip(now[c:d], after[c:d], strict=True) if not mark]
             continue
         concerns = tag != "equal" and any(before[a:b] + after[c:d])
         back = concerns and not only_adds("".join(was[a:b]), "".join(now[c:d]), files)
@@ -309,27 +309,17 @@ def restore_registration(old: str, new: str, files: Collection[str]) -> str:
     return "".join(made)
 
 
-def _drop_registration(lines: Sequence[str], marks: Sequence[bool]) -> list[str]:
-    """Remove the lines about tests, with the lines that close their statements."""
-    kept: list[str] = []
-    dropped = False
-    for at, (line, mark) in enumerate(zip(lines, marks, strict=True)):
-        closes = re.match(r"\s*[)\]}]", line) is not None
-        dropped = dropped if closes and at else mark
-        kept += [] if dropped else [line]
-    return kept
-
-
 def _mark_tests(lines: Sequence[str]) -> list[bool]:
-    """Mark each line that is about tests, or is indented below such a line."""
+    """Mark each line that is about tests, is indented below such a line or closes its brackets."""
     marks: list[bool] = []
     around: list[tuple[int, bool]] = []
     for line in lines:
-        indent = measure_indent(line)
+        indent, opened = measure_indent(line), False
         while line.strip() and around and around[-1][0] >= indent:
-            around.pop()
+            opened = around.pop()[1]
         below = next((mark for outer, mark in reversed(around) if outer < indent), False)
-        marks.append(below or re.search(_ABOUT_TESTS, line) is not None)
+        closes = opened and re.match(r"\s*[)\]}]", line) is not None
+        marks.append(below or closes or re.search(_ABOUT_TESTS, line) is not None)
         if line.strip():
             around.append((indent, marks[-1]))
     return marks
