@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import ClassVar
 
 from bough.core.verdict.language import Language
-from bough.core.verdict.paths import last_segment, parent_folder
+from bough.core.verdict.paths import last_segment
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.runner import ProjectCommand, Runner
 
@@ -35,20 +35,7 @@ class CTest(Runner):
         # Find options for tests that are off by default, or that a condition reads and nothing declares.
         off = r"(?i)\boption\s*\(\s*(\w*TEST(?:S|ING)?)\s[^()]*\bOFF\s*\)|\bif\s*\(\s*(BUILD_TEST(?:S|ING))\s*\)"
         found = [one or other for one, other in re.findall(off, look.text("CMakeLists.txt"))]
-        yield from _turn_on(super().projects(look), [f"{name}=ON" for name in dict.fromkeys(found)])
-        yield from _list_programs(look)
-
-
-def _list_programs(look: ProjectFiles) -> Iterable[ProjectCommand]:
-    """Yield the command that runs, one after the other, the test programs that a project does not register in CTest."""
-    for path in look.near:
-        if last_segment(path) == "CMakeLists.txt" and not re.search(r"(?i)\badd_test\b", look.text(path)):
-            built = re.findall(r"(?im)^[ \t]*add_executable\s*\(\s*(\w*tests?(?:_\w+)?)\s", look.text(path))
-            run = "".join(f" && ./build-check/{name}" for name in dict.fromkeys(built))
-            if built:
-                build = f"cmake -S {parent_folder(path) or '.'} -B build-check && cmake --build build-check"
-                yield ProjectCommand(f"{build}{run}", f"{path} builds {built[0]}")
-                return
+        return _turn_on(super().projects(look), [f"{name}=ON" for name in dict.fromkeys(found)])
 
 
 def _turn_on(found: Iterable[ProjectCommand], off: Iterable[str]) -> Iterable[ProjectCommand]:

@@ -1,12 +1,10 @@
 """Lua, with busted."""
 
-import re
-from collections.abc import Iterable
 from shlex import quote
 
 from bough.core.verdict.language import Language
 from bough.core.verdict.project_files import ProjectFiles
-from bough.core.verdict.runner import ProjectCommand, Runner
+from bough.core.verdict.runner import Runner
 
 _ROCKS = {"lxp": "luaexpat", "socket": "luasocket", "ssl": "luasec", "lfs": "luafilesystem", "posix": "luaposix"}
 """Names of packages (rocks) by a module that each contains."""
@@ -22,13 +20,6 @@ class Busted(Runner):
         r"(?P<passed>\d{1,9}) success(?:es)? / (?P<failed>\d{1,9}) failures? / (?P<failed2>\d{1,9}) errors? / "
         r"(?P<skipped>\d{1,9}) pending : .*"
     )
-
-    def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
-        yield from super().projects(look)
-        for path in (path for path in look.near if path.endswith(".rockspec")):
-            if found := re.search(r"\btest\s*=\s*\{[^{}]*\bcommand\s*=\s*([\"'])(.+?)\1", look.text(path)):
-                yield ProjectCommand(found[2], f"{path} says so")
-                return
 
     def file(self, path: str, look: ProjectFiles, test: str) -> str:
         return f"busted {quote(path)}" if path.endswith("_spec.lua") else f"lua {quote(path)}"

@@ -148,25 +148,8 @@ def _make_id(name: str, dotted: str) -> str:
     return f"{dotted}.{name}" if dotted else name
 
 
-_MOST_EXAMPLES = 100
-"""The maximum number of files that are searched for examples."""
-
-
 class Doctest(Runner):
     name = "doctest"
     # doctest prints one closing line for each file.
     closes = r"(?P<passed>\d{1,9}) passed(?: and (?P<failed>\d{1,9}) failed)?\."
     in_parts = True
-
-    def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
-        if list_python_tests(look):
-            return
-        modules = [path for path in look if path.endswith(".py") and path not in ("setup.py", "conftest.py")]
-        examples = [path for path in modules[:_MOST_EXAMPLES] if re.search(r"(?m)^[ \t]*>>> ", look.text(path))]
-        texts = [path for path in look.near if path.endswith((".rst", ".txt")) and "\n>>> " in look.text(path)]
-        why = f"there are examples in {(examples or texts)[0]}" if examples or texts else ""
-        plain = [path for path in examples if f"{parent_folder(path)}/__init__.py" not in look.files] + texts
-        if plain:
-            yield ProjectCommand(f"{find_interpreter(look)} -m doctest -v {' '.join(map(quote, plain))}", why)
-        if len(examples) > len(plain) - len(texts):
-            yield ProjectCommand(f"{find_interpreter(look)} -m pytest --doctest-modules", why)
