@@ -15,8 +15,6 @@ _RULE = r"(?P<targets>[^:=#\t][^:=#]*)::?(?![:=])(?P<rest>.*)"
 _OWN_VARIABLE = r"\s*(?:(?:export|override|private)\s+)*[\w.-]+\s*(?:::?:?|[?+!])?="
 _INCLUDE = r"[-s]?include\s+(.+)"
 _MOST_FILES = 100
-_INSTALL = r"(?:\$[({]\w+[)}]|[\w.-]+)(?: -\S+)* (?:install|ci|restore|sync)(?:\s|$)"
-"""Pattern for a command that installs packages."""
 _OF_BSD = r"(?m)^\.[ \t]*(?:include|if|for)\b"
 """Pattern for lines that only BSD's make understands."""
 _FORWARDS = r"(?m)^(?:%|\.DEFAULT)[ \t]*:(?![^\n]*%)[^\n]*\n(?:\t+@?\$[({]MAKE[)}] -C (\w+) \$@)?"
@@ -47,32 +45,12 @@ class Make(Runner):
             target for target in known if re.fullmatch(r"(?:run|unit|all|self)[-_]?tests?|tests?[-_]all", target)
         )
         for target in (*usual, *others):
-            command = re.sub(r"^make\b", make, _leave_out_installing(text, target))
-            yield ProjectCommand(command, f"the target {target} of {name}")
+            yield ProjectCommand(f"{make} {target}", f"the target {target} of {name}")
         inner = next((path for path in look.near if re.fullmatch(rf"tests?/(?:{'|'.join(NAMES)})", path)), "")
         if inner and not usual:
             folder, own = parent_folder(inner), frozenset(_list_targets(look, inner, set()))
             target = next((f" {target}" for target in ("test", "check", "tests", "run") if target in own), "")
             yield ProjectCommand(f"make -C {folder}{target}", f"there is a {inner}")
-
-
-def _leave_out_installing(text: str, target: str) -> str:
-    """Return the command for a target, without the commands and targets before it that install packages."""
-    needs, recipe = _find_rule(text, target)
-    installing = [
-        f"-o {need} " for need in needs if any(re.match(_INSTALL, line) for line in _find_rule(text, need)[1])
-    ]
-    left = [line for line in recipe if not re.match(_INSTALL, line)]
-    plain = left and not any(re.search(r"[$\\]", line) for line in left)
-    if plain and (len(left) < len(recipe) or installing):
-        return " && ".join(left)
-    return f"make {''.join(installing)}{target}"
-
-
-def _find_rule(text: str, target: str) -> tuple[list[str], list[str]]:
-    """Return the prerequisites of a target and the lines of its recipe."""
-    found = re.search(rf"(?m)^{re.escape(target)}[ ]*::?(?!=)([^\n=]*)\n((?:\t.*\n?)*)", text)
-    return (found[1].split(), [line.lstrip("\t@- ") for line in found[2].splitlines()]) if found else ([], [])
 
 
 def _list_targets(look: ProjectFiles, path: str, seen: set[str]) -> Iterator[str]:

@@ -15,15 +15,9 @@ MANIFESTS = ("pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", "tox.ini")
 PATH_PYTHON = "python3"
 """The interpreter for projects without a virtual environment."""
 _MADE_BY_TOOLS = tuple(
-    f"{start}{end}"
-    for minor in range(20, 7, -1)
-    for start, end in (
-        (".tox/py3", minor),
-        (".tox/3.", minor),
-        (".nox/tests-3-", minor),
-        (".tox/py", ""),
-        (".nox/tests", ""),
-    )
+    f"{start}{minor}"
+    for minor in (*range(20, 7, -1), "")
+    for start in (".tox/py3", ".tox/3.", ".nox/tests-3-", ".tox/py", ".nox/tests")
 )
 """Environments for tests that tox and nox made, those of the newest Python first."""
 _MOST_PATTERNS = 20

@@ -47,8 +47,8 @@ _VALUED = frozenset(
     --deselect --durations --override-ini --import-mode --log-level --log-cli-level --basetemp --color --dist --cov
     --cov-report --cov-config --cov-fail-under --timeout --asyncio-mode --capture --show-capture""".split()  # noqa: SIM905
 )
-_DEPENDENCIES = (
-    r"pyproject\.toml|setup\.(py|cfg)|Pipfile|tox\.ini|noxfile\.py"
+_DECLARES = (
+    r"pyproject\.toml|setup\.(py|cfg)|Pipfile|tox\.ini|\.?pytest\.ini|noxfile\.py"
     r"|[\w-]*requirements[\w-]*\.txt|requirements/[^/]+\.txt"
 )
 
@@ -124,18 +124,12 @@ class Pytest(PythonRunner):
 
 
 def find_pytest_sign(look: ProjectFiles) -> str:
-    """Say, as a phrase for people, where a project shows that it uses pytest; empty if it does not."""
-    for name, section in (*Pytest.sections, ("pytest.ini", "pytest"), (".pytest.ini", "pytest")):
-        if re.search(rf"^\[{re.escape(section)}[.\]]", look.text(name), re.MULTILINE):
-            return f"pytest is configured in {name}"
-    if any(last_segment(path) == "conftest.py" for path in look):
-        return "there is a conftest.py"
+    """Say, as a phrase for people, which file shows that a project uses pytest; empty if none does."""
     for path in look:
-        if (
-            path.count("/") < 2
-            and re.fullmatch(_DEPENDENCIES, path)
-            and re.search(r"(?<!flake8-)\bpytest\b", look.text(path))
-        ):
+        if last_segment(path) == "conftest.py":
+            return f"there is a {path}"
+        names = path.count("/") < 2 and re.fullmatch(_DECLARES, path)
+        if names and re.search(r"(?<!flake8-)\bpytest\b", look.text(path)):
             return f"{path} names pytest"
     return ""
 
