@@ -212,15 +212,13 @@ async def run_probes(command: c.RunProbes, task: Task, runtime: TaskRuntime) -> 
     yield [e.ProbesStarted(task.tree, tuple(probe.name for probe in chosen))]
     check, began = await _find_check(task, runtime), ports.clock()
     unknown = [probe for probe in chosen if task.id == GOAL and probe.name not in task.examination.before]
+    results = before = tuple[probes.ProbeResult, ...]()
     if check is not None:
         probe = partial(ports.verifier.probe, say=partial(ports.progress, task.id))
-        runs = [probe(Work(runtime.run, task, check), chosen)]
-        if unknown:
-            runs.append(probe(Work(runtime.run, replace(task, tree=runtime.run.base), check), unknown, once=True))
-        results, *others = await asyncio.gather(*runs)
-    else:
-        results, others = (), []
-    before = tuple(replace(one, output="") for other in others for one in other)
+        base = Work(runtime.run, replace(task, tree=runtime.run.base), check)
+        here = probe(Work(runtime.run, task, check), chosen)
+        results, before = await asyncio.gather(here, probe(base, unknown, once=True))
+    before = tuple(replace(one, output="") for one in before)
     yield [e.ProbesFinished(task.tree, results, ports.clock() - began, before)]
 
 

@@ -69,7 +69,6 @@ class OriginalTests:
         return Question(base, tree, side.changed, ChainMap(renamed, before), after, adds, other)  # type: ignore[arg-type]
 
     async def run_tests(self, work: Work, product: str, tests: str, only: Sequence[str]) -> MixedRun:
-        """Run the check on one tree's product with another tree's tests: see `ports.Verifier.run_tests`."""
         check = work.check
         question = await self.make_question(work, tests, product) if tests != product else None
         names = sorted({original_tests.strip_parameters(id) for id in only})

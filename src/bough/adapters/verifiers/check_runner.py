@@ -65,7 +65,6 @@ class Baselines:
     by now. The runs of one process share running measurements, and failures of the last hour."""
 
     def __init__(self, folder: Path, surroundings: str = "") -> None:
-        """Prepare the store. `surroundings`: an identifier of the environment of checks."""
         self._folder, self._surroundings = folder, surroundings
         self._under_way: dict[Path, asyncio.Task[Baseline]] = {}
 
@@ -119,11 +118,8 @@ SHARED = 3600.0
 
 async def _load_or_measure(path: Path, measure: Measure) -> Baseline:
     async with _LOCKS.setdefault((path, asyncio.get_running_loop()), asyncio.Lock()):
-        if (
-            (kept := load_kept(Place(path.parent, path.name), Baseline)) is not None
-            and kept.exit_status == 0
-            and not kept.lacking
-        ):
+        kept = load_kept(Place(path.parent, path.name), Baseline)
+        if kept is not None and kept.exit_status == 0 and not kept.lacking:
             return kept
         failed_at, failed = _FAILED.get(path, (0.0, None))
         if failed is not None and time.monotonic() - failed_at < SHARED:

@@ -13,7 +13,6 @@ from bough.ports import CommandResult, Sandbox
 
 
 def count_processors() -> int:
-    """Count the processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -21,7 +20,6 @@ class CheckSlots:
     """The slots that all runs of a process share."""
 
     def __init__(self, count: int | None = None) -> None:
-        """Make the slots. `count`: their number; None: one per processor."""
         self.count = count or count_processors()
         self.free = asyncio.Semaphore(self.count)
 

@@ -9,7 +9,7 @@ such as a test of work whose results equal anything.
 import asyncio
 import hashlib
 import random
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -39,13 +39,14 @@ from bough.ports.verifier import Work
 from bough.trust.files import Place
 
 FORMAT = 1
-"""The version of the stored format."""
 LEAST, TIMES = 60.0, 4
 """The time limit of a check on a broken product: `LEAST` seconds, or `TIMES` its usual time if that is longer."""
 SINGLY = 20.0
 """Seconds for trying the values of a check without named tests one by one."""
 MOST_SINGLE = 6
 """The most values tried one by one."""
+Values = dict[str, canary.Value]
+"""A changed value for each test."""
 NOT_FOUND = "found no value in the tests whose change makes them fail"
 
 
@@ -145,21 +146,20 @@ class AlteredCopies:
             await self._ask_whole(work)
         return ""
 
-    async def change_values(
-        self, work: Work, tree: str, tests: Sequence[str]
-    ) -> tuple[dict[str, canary.Value], dict[str, canary.Value]]:
+    async def change_values(self, work: Work, tree: str, tests: Sequence[str]) -> tuple[Values, Values]:
         """Run tests with one value of each changed, and again until each was seen to fail or has no value left. Return
         those that failed, with the change, and those that passed with every change, with the surest one."""
         texts = await self._texts.of(tree, work.check.command)
         values = await asyncio.to_thread(canary.list_test_changes, texts, tests)
         left = {test: canary.choose_surest(each) for test, each in values.items()}
-        red, green = dict[str, canary.Value](), dict[str, canary.Value]()
+        red, green = Values(), Values()
         for number in range(canary.ROUNDS):
             now = {test: each[number] for test, each in left.items() if number < len(each)}
             if not now:
                 break
             wrong = canary.apply_changes(texts, now.values())
-            names, ran = await self._run_alone(work, tree, now, wrong)
+            names = sorted({original_tests.strip_parameters(test) for test in now})
+            ran = await self._run_alone(work, tree, names, wrong)
             failed = canary.find_failed(ran.report, ran.finished.exit_status, names)
             for test, value in now.items():
                 name = original_tests.strip_parameters(test)
@@ -197,19 +197,16 @@ class AlteredCopies:
         if unread := [test for test in passed if test in old]:
             # Tests that also pass with files that nothing can read do not run: the work runs others in their place.
             nonsense = dict.fromkeys((passed[test][0] for test in unread), NONSENSE)
-            _, ran = await self._run_alone(work, ground, old, nonsense)
+            names = sorted({original_tests.strip_parameters(test) for test in old})
+            ran = await self._run_alone(work, ground, names, nonsense)
             if ran.finished.exit_status == 0:
                 first = unread[0]
                 return f"{first} also passes with nonsense in place of {passed[first][0]}: its file does not run"
         return ""
 
-    async def _run_alone(
-        self, work: Work, tree: str, tests: Collection[str], texts: Mapping[str, str]
-    ) -> tuple[list[str], CheckRun]:
-        """Run single tests on a tree with these files altered. Return their names, without parameters, and the run."""
-        names = sorted({original_tests.strip_parameters(test) for test in tests})
-        alone = work.with_command(narrow(work.check.command, work.check.runner, names))
-        return names, await self.run(alone, tree, texts)
+    async def _run_alone(self, work: Work, tree: str, names: Sequence[str], texts: Mapping[str, str]) -> CheckRun:
+        """Run single tests on a tree with these files altered."""
+        return await self.run(work.with_command(narrow(work.check.command, work.check.runner, names)), tree, texts)
 
     async def _ask_whole(self, work: CheckedWork) -> None:
         """Try a check whose tests have no names: change values in the files that it runs, if it failed before or the

@@ -216,10 +216,8 @@ class Judge:
     # ── beside the verdict ────────────────────────────────────────────────────────────────────────────────────────
 
     async def regressions(self, work: Work, before: Sequence[str], say: Say) -> tuple[Failure, ...]:
-        """Find tests that passed at one of the earlier trees and fail at the task's, twice. A check that cannot run or
-        does not finish shows nothing here."""
         now = await self._runner.at_tree(work, work.task.tree, say)
-        if not now.red:
+        if not now.red:  # A check that cannot run or does not finish shows nothing here.
             return ()
         found: dict[str, None] = {}
         for tree in before:

@@ -13,7 +13,6 @@ from bough.adapters.tools.output_text import decode_output, pluralize
 from bough.adapters.verifiers.check_runner import CheckRunner, Say, run_line
 from bough.core.acceptance.probes import SCRIPT, Form, Probe, ProbeResult
 from bough.core.acceptance.verdict import Check
-from bough.core.rules import Rules
 from bough.core.tree.task import Task
 from bough.core.verdict import canary, case_programs
 from bough.core.verdict.literals import COMPARED
@@ -70,7 +69,7 @@ class Prober:
             made = {one.path: case_programs.make_file(one, mark) for one in chosen}
             await asyncio.to_thread(write_files, workspace.root, made)
             say(f"running {pluralize(len(chosen), 'probe')}")
-            run = partial(self._run_probe, check=work.check, workspace=workspace, rules=task.rules, mark=mark)
+            run = partial(self._run_probe, work=work, workspace=workspace, mark=mark)
             results = await asyncio.gather(*map(run, chosen))
             verdict = task.acceptance.verdict
             sound = verdict is not None and verdict.canary.startswith(SEEN)
@@ -96,10 +95,8 @@ class Prober:
             green = green or f"It also passes with {canary.describe_value(value)}, so it shows nothing."
         return ProbeResult(probe.name, "broken" if green else "passed", green)
 
-    async def _run_probe(
-        self, probe: Probe, check: Check, workspace: Workspace, rules: Rules, mark: str
-    ) -> ProbeResult:
-        command = case_programs.make_command(probe, check)
+    async def _run_probe(self, probe: Probe, work: Work, workspace: Workspace, mark: str) -> ProbeResult:
+        command, rules = case_programs.make_command(probe, work.check), work.task.rules
         if not command:
             return ProbeResult(probe.name, "broken", "Nothing here runs a case like this one.")
         at = "" if workspace.folder == workspace.root else str(workspace.root)

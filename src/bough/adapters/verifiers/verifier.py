@@ -41,8 +41,6 @@ MOST_TOLD = 60
 
 
 class CheckFinder:
-    """Finds the check that proves a task."""
-
     def __init__(self, runner: CheckRunner, environment: CheckEnvironment) -> None:
         self._environment, self._workspaces, self._texts = environment, runner.workspaces, runner.texts
         self.preferred = ""
@@ -129,13 +127,7 @@ def _builds(check: Check, other: Check) -> bool:
 
 
 class ProjectVerifier:
-    def __init__(
-        self,
-        sandbox: Sandbox,
-        workspaces: Workspaces,
-        home: Path,
-        environment: CheckEnvironment = CheckEnvironment(),  # noqa: B008 - it is frozen
-    ) -> None:
+    def __init__(self, sandbox: Sandbox, workspaces: Workspaces, home: Path, environment: CheckEnvironment) -> None:
         self._environment = environment
         self._runner = CheckRunner(sandbox, workspaces, home, environment)
         self._finder = CheckFinder(self._runner, environment)

@@ -29,7 +29,6 @@ def list_pending_changes(task: Task) -> tuple[Disagreement, ...]:
 
 
 def decide_approval(task: Task) -> c.Command:
-    """Decide what follows a verdict that needs approval."""
     if not list_pending_changes(task):
         return c.RuleOnChanges("earlier")
     if task.test_changes.ruled_by_judge != task.tree and not find_reached_limit(task.budget.spend, task.budget.limits):

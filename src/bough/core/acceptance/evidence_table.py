@@ -33,7 +33,6 @@ class ShownCase(Struct, frozen=True, omit_defaults=True):
     before: str = ""
     """The case's outcome on the files from before the run, if it ran on them."""
     why: str = ""
-    """Why the judge dropped the case."""
     repaired: bool = False
     """Whether the case failed at first and passes after a repair."""
 
@@ -60,7 +59,6 @@ class Evidence(Struct, frozen=True, omit_defaults=True):
     proofs: tuple[Proof, ...] = ()
     probes: tuple[ShownCase, ...] = ()
     shown: RequirementProof | None = None
-    """The evidence that the work made the difference for this requirement."""
     read: tuple[str, ...] = ()
     """Places for a reviewer to read: the parts of the change that meet the requirement, if known, or else files."""
 
@@ -83,7 +81,6 @@ class _TaskFacts(Struct):
     dropped: frozenset[str] = frozenset()
     """Names of steps that the task's later plans dropped."""
     notes: tuple[str, ...] = ()
-    """The notes of the task's last examination."""
 
 
 class Table(Struct, frozen=True, omit_defaults=True):

@@ -139,7 +139,6 @@ def explain_contest_refusal(task: Task, name: str) -> str:
 
 
 def render_failing_probes(task: Task) -> str:
-    """Render the failing probes for the agent that repairs the work."""
     known, said = task.examination, "\nIt was contested; the judge ruled that it is asked for"
     ruled = {name: f"{said}: “{ruling.quote}”." for name, ruling in known.rulings.items()}
     failing = ((one, known.results[one.name], ruled.get(one.name, "")) for one in list_failing_probes(task))

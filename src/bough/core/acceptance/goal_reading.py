@@ -28,7 +28,6 @@ class NamedKind(Struct, frozen=True):
     """A passage that does not ask for new behaviour, as a model names it."""
 
     begins: str
-    """The passage's first words."""
     kind: str
     """`background`, or a `Kind`."""
 
@@ -215,7 +214,6 @@ def _join_blocks(text: str, blocks: Sequence[_Block]) -> list[Requirement]:
 
 
 def _strip_mark(text: str) -> str:
-    """Return the text without its list marker."""
     return re.sub(r"^\s*(?:[-*+]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?", "", text).strip()
 
 

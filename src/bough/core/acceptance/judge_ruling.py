@@ -40,12 +40,9 @@ RULE = ToolSpec(
     writes=False,
 )
 LONGEST = 4_000
-"""The maximum number of characters of a reason."""
 
 
 class Ruling(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The decision on a dispute."""
-
     demanded: bool
     """Whether the goal demands what was claimed."""
     quote: str = ""

@@ -55,8 +55,6 @@ class Probe(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
 
 
 class ProbeResult(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The result of running a probe."""
-
     name: str
     outcome: Outcome
     """`broken` means that the probe did not run as a test at all, so it shows nothing."""
@@ -71,7 +69,6 @@ class Form(Struct, frozen=True):
     path: str
     """Path of a program, with `{name}` for its name."""
     how: str
-    """How to write a program, in a sentence."""
 
 
 _PROBE = schema.table(
@@ -134,8 +131,6 @@ class _GivenExamination(Struct, frozen=True):
 
 
 class Examination(Struct, frozen=True):
-    """An examiner's answer, parsed."""
-
     probes: tuple[Probe, ...]
     notes: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()

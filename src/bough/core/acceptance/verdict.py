@@ -23,8 +23,6 @@ class Check(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
 
 
 class Case(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One test and its outcome."""
-
     id: str
     outcome: CaseOutcome
     message: str = ""
@@ -53,13 +51,11 @@ class Disagreement(Struct, frozen=True, forbid_unknown_fields=True, omit_default
 
     test: str
     path: str = ""
-    """The file that contains the test, if known."""
     was: str = ""
     """The test's old expectation: the lines that the work changed, as they were."""
     now: str = ""
     """The same lines as they are now; empty if they are gone."""
     said: str = ""
-    """The test's message on the new code."""
     asked: bool = True
     """False if the test no longer runs, because something that it uses is gone."""
     own: bool = False
@@ -116,7 +112,6 @@ class Verdict(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     """The reason for the ruling, as one sentence for people."""
     command: str = ""
     found: str = ""
-    """Where the command comes from, as a phrase."""
     exit_status: int | None = None
     """The exit status; None if there was no command, or if it was killed."""
     seconds: float = 0.0
@@ -223,7 +218,6 @@ class Difference(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     code: bool = True
     """Whether the change concerns code that runs, and not only documents, comments, formatting or names."""
     documents: bool = False
-    """Whether documents or comments change."""
     interface: bool = False
     """Whether the names that the code defines, their arguments or their files change."""
     version: bool = False
