@@ -69,6 +69,7 @@ def test_each_sentence_is_one() -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        'separator() returns "." by default and "," in French.',
         'The title becomes "one, two. Three" everywhere.',
         'The title becomes "one, two\n\nthree".',
         "The label says: 'One. Two. Three.'",

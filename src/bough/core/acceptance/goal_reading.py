@@ -109,7 +109,12 @@ def read_goal(
 def _cover(text: str) -> str:
     """Return the text, as long as it was, with its code and its quotations made unreadable."""
     text = _FENCED.sub(lambda code: _CODE * len(code[0]), text)
-    return _QUOTED.sub(lambda one: one[0][0] + _COVER * (len(one[0]) - 3) + one[0][1:][-2:], text)
+    return _QUOTED.sub(lambda quoted: _cover_quotation(quoted[0]), text)
+
+
+def _cover_quotation(text: str) -> str:
+    end = 2 if " " in text else 1  # Several words may be a sentence, whose end ends the one around it; `"."` is none.
+    return text[0] + _COVER * (len(text) - 1 - end) + text[-end:]
 
 
 def _list_siblings(form: Sequence[_Block], places: Sequence[int], idle: Sequence[int]) -> Iterator[int]:
