@@ -74,7 +74,7 @@ async def examine_work(command: c.Examine, task: Task, runtime: TaskRuntime) -> 
     again = bool(command.missing)
     helper = CRITIC if task.step.role == CRITIC else REVIEWER if task.plan.steps and not again else EXAMINER
     tier = task.step.model if helper == CRITIC else "main"
-    values = await _build_question(task, runtime, helper, form, command.missing)
+    values = await _build_values(command, task, runtime, helper, form)
     # Probes may quote any of this. The goal's whole text is included, because a quotation may span two requirements.
     added = re.sub(r"(?m)^-.*|^\+", "", values["change"])
     request = "\n\n".join((task.step.instructions, values["asked"], values["step"], added))
@@ -125,12 +125,12 @@ async def _explain_skip(task: Task, runtime: TaskRuntime) -> str:
 # ── what the examiner sees ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def _build_question(
-    task: Task, runtime: TaskRuntime, helper: str, form: Form, missing: tuple[int, ...] = ()
+async def _build_values(
+    command: c.Examine, task: Task, runtime: TaskRuntime, helper: str, form: Form
 ) -> dict[str, str]:
     workspaces, goal = runtime.ports.workspaces, runtime.run.plan.goal
     step = "" if task.id == GOAL or helper == CRITIC else f"{task.step.instructions}\n\n{SHARE}"
-    asked, bullets = _render_asked(task, missing) or goal.instructions, context.render_bullets
+    asked, bullets = _render_asked(task, command.missing) or goal.instructions, context.render_bullets
     above = {
         "Also in the goal, and not a demand": bullets(o.text for o in task.asked if o.kind == "background"),
         "Earlier demands: where later ones differ, those hold": bullets(o.whole for o in task.asked if o.superseded),
@@ -199,8 +199,7 @@ def _render_form(form: Form) -> str:
     said = f"A probe is an ordinary program; it becomes the file `{form.path}`. {form.how}"
     if form.language != SCRIPT:
         said += " Where a command line is what users have, write a shell script instead (`#!/bin/sh` first; `sh -e`)."
-    said += "\n\nNo test runner is there; where only one can show it, the program starts the runner by itself."
-    return said
+    return f"{said}\n\nNo test runner is there; where only one can show it, the program starts the runner by itself."
 
 
 # ── running and ruling ──────────────────────────────────────────────────────────────────────────────────────────────

@@ -1,5 +1,4 @@
-"""Runs original tests on new code: a base's test side (tests, data, configuration), and the other files as the work
-left them."""
+"""Runs original tests on new code: the test side of a base (tests, data, configuration), and the work's other files."""
 
 import asyncio
 from collections import ChainMap
@@ -41,21 +40,19 @@ class OriginalTests:
     async def make_question(self, work: Work, base: str, product: str = "") -> Question | None:
         """Make a tree of new code with the test side of `base`. Return None if the test side has not changed since
         then. `product`: the tree with the new code; empty: the task's."""
-        task, check, product = work.task, work.check, product or work.task.tree
+        task, command, product = work.task, work.check.command, product or work.task.tree
         changes = await self._workspaces.changes(base, product)
         if not changes:
             return None
-        before: Mapping[str, str] = await self._texts.of(base, check.command, [change.path for change in changes])
-        after = await self._texts.of(product, check.command, [change.path for change in changes])
-        others = (change.path for change in changes if not test_files.is_watched(change.path, check.command))
+        before: Mapping[str, str] = await self._texts.of(base, command, [change.path for change in changes])
+        after = await self._texts.of(product, command, [change.path for change in changes])
+        others = (change.path for change in changes if not test_files.is_watched(change.path, command))
         if data := [path for path in others if not test_files.is_foreign(path)]:
             before = ChainMap(before, await self._workspaces.texts(base, data))  # type: ignore[arg-type]
-        known = self._runner.baselines.look(base, check)
+        known = self._runner.baselines.look(base, work.check)
         reported = {find_file(case.id) for case in known.report.cases} if known is not None else set[str]()
         request = f"{work.run.plan.goal.instructions}\n{task.step.instructions}"
-        side = await asyncio.to_thread(
-            test_files.restore_test_side, changes, before, after, check.command, reported, request
-        )
+        side = await asyncio.to_thread(test_files.restore_test_side, changes, before, after, command, reported, request)
         if not side.changed:
             return None
         renamed = await asyncio.to_thread(apply_new_names, before, after, side.paths, changes)

@@ -196,8 +196,7 @@ class CheckEnvironment(Struct, frozen=True):
         return ""
 
     def _find_mentioned(self, text: str) -> tuple[str, ...]:
-        """Find ignored files that a failing check's output names: it may have needed them. Those that tools regenerate,
-        or that checkouts get anyway, are left out."""
+        """Find ignored files that a failing check's output names, but none that tools regenerate or checkouts get."""
         names = (name for name in self.ignored() if not is_made_folder(name) and "env" not in name.split("/"))
         ends = ((name, last_segment(name.rstrip("/"))) for name in names)
         found = (n for n, end in ends if len(end) > 2 and re.search(rf"(?<![\w.-]){re.escape(end)}(?![\w-])", text))

@@ -167,8 +167,7 @@ class CheckRunner:
         self.texts = Texts(workspaces)
         self._sweeping: asyncio.Task[None] | None = None
         self._results: dict[tuple[str, str, bool, Path | None], asyncio.Task[CheckRun]] = {}
-        """Results by tree, command, whether it runs in the person's folder instead of the project's top folder, and the
-        workspace that lends packages."""
+        """Results by tree, command, whether it runs in the person's folder, and the workspace that lends packages."""
         self._lenders: dict[str, Path] = {}
         """Workspaces with packages of their own, by task."""
         self.goal_command = ""
@@ -271,7 +270,7 @@ class CheckRunner:
         command, env = (check.command, {}) if plain else instrument(check.command, check.runner, str(path), {})
         # A check that bough found runs at the top of the project; one that the step names, in the person's folder.
         at = "" if task.step.test_command or workspace.folder == workspace.root else str(workspace.root)
-        run = partial(self._run_sandboxed, workspace, work, say)
+        run = partial(self._run, workspace, work, say)
         before = self._environment.before  # What has to run before every check.
         finished = await run(before or run_in_folder(at, command), {} if before else env)
         if before and finished.exit_status == 0:
@@ -282,8 +281,7 @@ class CheckRunner:
         at_base = tree in (work.run.base, task.base) and command != check.command
         refused = has_refused(text, (command.removeprefix(check.command), *env.values()), check.runner)
         if finished.exit_status not in (0, None) and (at_base or refused):
-            # Run the check as the person would: an old runner may not know the options that bough adds, or fail with
-            # them.
+            # Run the check as the person would: an old runner may refuse the options that bough adds.
             alone = await run(run_in_folder(at, check.command), {})
             if alone.exit_status == 0 or refused:
                 finished, plain, path = alone, True, path.with_suffix(".none")
@@ -291,7 +289,7 @@ class CheckRunner:
         ran = await asyncio.to_thread(_read_run, check, finished, text, path, str(workspace.root))
         return replace(ran, known=replace(ran.known, plain=True)) if plain else ran
 
-    async def _run_sandboxed(
+    async def _run(
         self, workspace: Workspace, work: Work, say: Say, command: str, env: dict[str, str]
     ) -> CommandResult:
         so_far, rules = Progress(), work.task.rules
@@ -303,8 +301,7 @@ class CheckRunner:
             if so_far.done or (work.check.runner and re.fullmatch(MARKS, line)):
                 work.seen()
 
-        limits = {"timeout": rules.check_timeout, "limit": rules.kept}
-        env = {**self._environment.env, **env}
+        env, limits = {**self._environment.env, **env}, {"timeout": rules.check_timeout, "limit": rules.kept}
         return await run_line(self.sandbox, command, workspace=workspace, progress=tell, env=env, **limits)
 
 

@@ -17,19 +17,7 @@ from msgspec.structs import replace
 
 from bough.adapters.verifiers.ask_original_tests import Question
 from bough.adapters.verifiers.check_runner import CheckRunner, Say, load_kept
-from bough.core.verdict import canary, original_tests, rulings
-from bough.core.verdict.alteration import (
-    NONSENSE,
-    Belief,
-    How,
-    alter,
-    counts_tests,
-    find_run_files,
-    list_product,
-    weigh,
-    weigh_base,
-    weigh_control,
-)
+from bough.core.verdict import alteration, canary, original_tests, rulings
 from bough.core.verdict.check_run import Baseline, CheckRun
 from bough.core.verdict.literals import COMPARED
 from bough.core.verdict.original_tests import find_file
@@ -63,7 +51,6 @@ class CheckedWork(Work, eq=False, kw_only=True):
     canary: str = ""
     """Whether the check was seen to fail with a changed value, as a sentence; empty until that was tried."""
     changed: tuple[str, ...] = ()
-    """What changed on the test side."""
     merged: bool = False
     """Whether the work was judged before it was merged: then only the check's result counts."""
     doubt: str = ""
@@ -81,14 +68,14 @@ class AlteredCopies:
         made = await self._workspaces.graft(tree, tree, (), texts)
         return await asyncio.shield(self._runner.once(work, made, say))
 
-    async def believe(self, work: Work, tree: str, known: Baseline, say: Say = lambda line: None) -> Belief:
+    async def believe(self, work: Work, tree: str, known: Baseline, say: Say = lambda line: None) -> alteration.Belief:
         """Decide whether a check tests the product of a tree. `known`: the check's result on that tree."""
-        if (seen := weigh_base(known)) is not None:
+        if (seen := alteration.weigh_base(known)) is not None:
             return seen
         if known.exit_status != 0:
-            return Belief("unknown", "it does not pass on these files, so breaking them shows nothing")
+            return alteration.Belief("unknown", "it does not pass on these files, so breaking them shows nothing")
         place = Place(self._home, f"{await self.make_key(work, tree)}.{FORMAT}.json")
-        if (kept := load_kept(place, Belief)) is not None:
+        if (kept := load_kept(place, alteration.Belief)) is not None:
             return kept
         found = await self._break(work, tree, known, say)
         if found.kind not in ("nothing", "unknown"):
@@ -99,32 +86,32 @@ class AlteredCopies:
     async def make_key(self, work: Work, tree: str) -> str:
         """Make a key of the command and of the files that decide its result: those it runs, and test configuration."""
         contents = (await self._texts.of(tree, work.check.command)).contents
-        run = find_run_files(work.check.command)
+        run = alteration.find_run_files(work.check.command)
         paths = [path for path in await self._workspaces.paths(tree) if path in run or is_configuration(path)]
         files = await asyncio.to_thread(lambda: "\n".join(f"{path}\0{contents.id(path)}" for path in sorted(paths)))
         return hashlib.sha256(f"{work.check.command}\0{work.check.environment}\0{files}".encode()).hexdigest()[:24]
 
-    async def _break(self, work: Work, tree: str, known: Baseline, say: Say) -> Belief:
-        paths = list_product(await self._workspaces.paths(tree), work.check.command)
+    async def _break(self, work: Work, tree: str, known: Baseline, say: Say) -> alteration.Belief:
+        paths = alteration.list_product(await self._workspaces.paths(tree), work.check.command)
         reported = {find_file(case.id) for case in known.report.cases}
         texts = await self._workspaces.texts(tree, [path for path in paths if path not in reported])
         rules = work.task.rules
         limit = min(rules.check_timeout, max(LEAST, TIMES * known.seconds))
         brief = Work(work.run, replace(work.task, rules=replace(rules, check_timeout=limit)), work.check)
-        found = Belief("nothing", "there is no product code yet that could be broken")
-        how: How
+        found = alteration.Belief("nothing", "there is no product code yet that could be broken")
+        how: alteration.How
         for how in ("on", "emptied"):
-            made = await asyncio.to_thread(alter, texts, how, reported)
+            made = await asyncio.to_thread(alteration.alter, texts, how, reported)
             if not made:
                 continue
-            found = Belief("unknown", f"it was cut off on a broken product after {limit:g} s")
+            found = alteration.Belief("unknown", f"it was cut off on a broken product after {limit:g} s")
             say("the check runs once on a copy with the product broken")
             now = (await self.run(brief, tree, made, say)).known
-            if seen := weigh(how, now, known):
+            if seen := alteration.weigh(how, now, known):
                 return seen
-            if how == "on" and now.exit_status not in (0, None) and not counts_tests(known):
-                same = await asyncio.to_thread(alter, texts, "off", reported)
-                return weigh_control((await self.run(brief, tree, same, say)).known)
+            if how == "on" and now.exit_status not in (0, None) and not alteration.counts_tests(known):
+                same = await asyncio.to_thread(alteration.alter, texts, "off", reported)
+                return alteration.weigh_control((await self.run(brief, tree, same, say)).known)
         return found
 
     # ── the tests that carry the claim ────────────────────────────────────────────────────────────────────────────────
@@ -134,8 +121,7 @@ class AlteredCopies:
         a test that passes all the same does not refute the work, but proves nothing, so that a probe has to. Return the
         objection if a test that the person had does not even run any more."""
         repaired, added = original_tests.find_carrying(work.ran.report, work.known.report)
-        # Try tests that the goal names first, then others by chance, so that nobody can foresee which. The same claim
-        # always gets the same ones.
+        # Try tests that the goal names first, then others that nobody can foresee: the same ones for the same claim.
         claims, request = [*repaired, *added], f"{work.run.plan.goal.instructions}\n{work.task.step.instructions}"
         shuffled = random.Random(f"{self._secret}{claims}").sample(claims, len(claims))
         tests = canary.choose_claim(shuffled, request)
@@ -196,7 +182,7 @@ class AlteredCopies:
         work.doubt = next(doubtful, "")
         if unread := [test for test in passed if test in old]:
             # Tests that also pass with files that nothing can read do not run: the work runs others in their place.
-            nonsense = dict.fromkeys((passed[test][0] for test in unread), NONSENSE)
+            nonsense = dict.fromkeys((passed[test][0] for test in unread), alteration.NONSENSE)
             names = sorted({original_tests.strip_parameters(test) for test in old})
             ran = await self._run_alone(work, ground, names, nonsense)
             if ran.finished.exit_status == 0:
@@ -209,8 +195,7 @@ class AlteredCopies:
         return await self.run(work.with_command(narrow(work.check.command, work.check.runner, names)), tree, texts)
 
     async def _ask_whole(self, work: CheckedWork) -> None:
-        """Try a check whose tests have no names: change values in the files that it runs, if it failed before or the
-        test side changed."""
+        """Change values in the files of a check whose tests have no names, if it failed before or its tests changed."""
         if work.known.exit_status == 0 and work.question is None:
             return
         ground = work.question.tree if work.question is not None else work.task.tree
@@ -227,7 +212,6 @@ class AlteredCopies:
             else:
                 read.add(value[0])
                 work.canary = f"seen to fail: the check fails with {canary.describe_value(value)}"
-        # Each compared value of a file that the check reads counts by itself: that the check failed for one does not
-        # excuse another that it ignored.
+        # A compared value that the check ignores counts, in a file that it reads, even if it fails for another one.
         ignored = (one for one in green if one[1].rank == COMPARED and (not read or one[0] in read))
         work.doubt = next((f"it also passes with {canary.describe_value(value)}" for value in ignored), "")

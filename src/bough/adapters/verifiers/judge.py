@@ -162,8 +162,7 @@ class Judge:
         return original_tests.find_fixed(was, now)[:LISTED]
 
     async def _find_doubt(self, work: CheckedWork) -> str:
-        """Say why a check that nobody named proves nothing: it was not seen to fail at the base or, if nothing could be
-        broken there, at the work."""
+        """Say why a check that nobody named proves nothing: it was not seen to fail at the base or else at the work."""
         base = work.run.base or work.task.base
         seen = await self._altered.believe(work, base, await self._runner.at_tree(work, base), work.say)
         there = seen.kind in ("nothing", "unknown")
@@ -225,8 +224,7 @@ class Judge:
                 found |= dict.fromkeys(rulings.find_broken(now, await self._runner.at_tree(work, tree, say)))
         if not found:
             return ()
-        # A regression is held against work that passed its own check, so a failure by chance must not count: the tests
-        # have to fail twice.
+        # The work passed its own check, so that a failure by chance must not count: the tests have to fail twice.
         again = await self._runner.in_fresh_checkout(work, work.task.tree, say)
         still = {case.id: case for case in again.report.failing}
         if again.finished.exit_status == 0 or (still and not still.keys() & found.keys()):

@@ -59,8 +59,7 @@ class Prober:
         return case_programs.find_form(await self._workspaces.paths(task.tree), changed)
 
     async def probe(self, work: Work, chosen: Sequence[Probe], say: Say, once: bool = False) -> tuple[ProbeResult, ...]:
-        """Run all probes at once. Rerun each failing one alone, so that neither chance nor another probe is the
-        cause."""
+        """Run all probes at once, and each failing one again, alone: neither chance nor another may be the cause."""
         task = work.task
         if not chosen:
             return ()

@@ -133,8 +133,7 @@ class ProjectVerifier:
         self._finder = CheckFinder(self._runner, environment)
         self.find = self._finder.find
         self._kept = Place(home, "scout.json")
-        """A model's statement on how the project is tested: a command and why or, if it found none, a key of the files
-        (see `make_key`)."""
+        """A model's statement on how the project is tested: a command and why, or a key of the files without one."""
         if command := (kept := load_kept(self._kept, dict[str, str]) or {}).get("command"):
             self._finder.proposed = Check(command, kept.get("why", ""))
         originals, prober = OriginalTests(self._runner), Prober(self._runner)

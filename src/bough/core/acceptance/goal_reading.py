@@ -118,8 +118,7 @@ def _cover_quotation(text: str) -> str:
 
 
 def _list_siblings(form: Sequence[_Block], places: Sequence[int], idle: Sequence[int]) -> Iterator[int]:
-    """List the beginnings of items that a model forgot: it named another item of the list, and did not call these
-    background."""
+    """List where items begin that a model forgot: it named another of the list, and did not call these background."""
     for kind, group in groupby(form, lambda block: block.kind):
         items = list(group)
         forgotten = [block for block in items if not _is_listed(block, places)]

@@ -27,7 +27,6 @@ class Case(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     outcome: CaseOutcome
     message: str = ""
     trace: str = ""
-    """The shortened stack trace, with the code lines around it."""
     seconds: float = 0.0
 
 
@@ -143,8 +142,7 @@ class Verdict(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     canary: str = ""
     """What happened when values in the tests that should prove the work were changed, as a phrase; empty if untried."""
     doubt: str = ""
-    """Why the check alone is no proof (nothing wrong was seen to make it fail), so that a probe has to prove it; or
-    empty."""
+    """Why the check alone is no proof (nothing wrong was seen to make it fail), so that a probe has to show it."""
 
     @property
     def score(self) -> int:
