@@ -199,8 +199,6 @@ KINDS: list[tuple[dict[str, str], list[str]]] = [
     ({"a.cabal": "test-suite a\n", "Setup.hs": ""},
      ["cabal test", "runghc Setup configure --enable-tests && runghc Setup build && runghc Setup test"]),
     ({"META6.json": "{}", "t/a.t": "use v6;"}, ["prove -r -e 'raku -Ilib' t"]),
-    ({"a.el": "", "a-test.el": "", ".travis.yml": "script:\n- $EMACS -Q -l a-test -f ert-run-tests-batch-and-exit\n"},
-     ["emacs -Q -l a-test -f ert-run-tests-batch-and-exit"]),
     ({"package.xml": "", "A-1.2/A.php": "", "A-1.2/tests/A_Test.php": ""},
      ["phpunit --include-path A-1.2 A-1.2/tests"]),
     ({"package.xml": "", "A-1.2/A.php": "", "A-1.2/test/a/b.phpt": ""},

@@ -6,36 +6,26 @@ when bough tries it, it does not start or tests nothing.
 
 import posixpath
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import islice, takewhile
+from itertools import takewhile
 
 from bough.core.shell_syntax import split_commands
 from bough.core.verdict.language import Language
-from bough.core.verdict.paths import find_suffix
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.registry import LANGUAGES
 from bough.core.verdict.runner import ProjectCommand
 
-_CI = (
-    r"\.(?!pre-commit)[\w.-]+(?:/(?!\w+_TEMPLATE)[\w.-]+){0,3}\.ya?ml|(?:[^/]*[-_.])?(?:ci|pipelines?|appveyor)\b[^/]*\.ya?ml"
-    r"|Jenkinsfile|\.cirrus\.star"
-)
+_CI = r"\.(?!pre-commit)[\w.-]+(?:/[\w.-]+){0,3}\.ya?ml|(?:[^/]*[-_.])?(?:ci|pipelines?|appveyor)\b[^/]*\.ya?ml"
 """Pattern for the configuration of CI services, mostly in files and folders that begin with a dot."""
 _TASK_FILES = "|".join(language.task_files for language in LANGUAGES if language.task_files)
-_MOST_FILES, _MOST_LINES, _LONGEST, _MOST_COMMANDS = 20, 2_000, 500, 2_000
-"""The maximum numbers that are read: files, lines of a file, characters of a line, and commands in all."""
+_MOST_FILES, _MOST, _LONGEST = 20, 100_000, 500
+"""The maximum numbers that are read: files, characters of a file, and of a line."""
 
-_RUNS = (
-    r"(?P<indent>\s*(?:- +)?)[\"']?(?:\w*[-_])?(?:runs?|scripts?|commands?|cmds?|bash|sh|pwsh|install)[\"']?"
-    r"\s*:\s*(?P<rest>.*)"
-)
+_RUNS = r"(\s*(?:- +)?)[\"']?(?:\w*[-_])?(?:runs?|scripts?|commands?|cmds?|bash|sh|install)[\"']?\s*:\s*(.*)"
 _KEY = r"(?:[-*]\s+)?(?:(?![A-Z_]+=\S)[\w.-]+\s*[:=]\s*|\"[\w./-]+\"\s*=\s*)?(?:[|>][-+]?)?\s*"
 """Pattern for the text before a command on a line: `- run: `, `test = `, `script: `."""
-_PLACEHOLDER = (
-    r"\{(?:env_?bin_?dir|tox_?ini_?dir)\}/|\{?\{(?:posargs|args)(?::([^{}]*))?\}\}?|\$\{?(?:ARGS|TESTARGS|PYTEST_ARGS)\}?"
-    r"|\"?\$@\"?| -j ?\"?\$\([^()]*\)\"?| +#.*$"
-)
+_PLACEHOLDER = r"\{env_?bin_?dir\}/|\{?\{(?:posargs|args)(?::([^{}]*))?\}\}?|\"?\$@\"?| -j ?\"?\$\([^()]*\)\"?"
 _HARMFUL = re.compile(
     r"\b(?:docker|docker-compose|podman|compose|kubectl|helm|terraform|sudo|ssh|scp|rsync|curl|wget|systemctl|service"
     r"|deploy\w*|publish\w*|release|upload|twine|push|serve|start|up|down|login)\b"
@@ -77,28 +67,13 @@ def list_setups(language: Language, look: ProjectFiles) -> Iterator[tuple[str, s
 
 def list_commands(look: ProjectFiles) -> Iterator[ProjectCommand]:
     """List the commands of CI, then those of task files, each with its file."""
-    return islice(_list_all(look), _MOST_COMMANDS)
-
-
-def _list_all(look: ProjectFiles) -> Iterator[ProjectCommand]:
     for pattern in (_CI, _TASK_FILES):
         named = [path for path in look if path.count("/") < 4 and pattern and re.fullmatch(pattern, path)]
-        # Files named after tests first (others are for releases); those of services other than GitHub may be leftovers.
-        for path in sorted(named, key=lambda path: ("test" not in path.lower(), "workflows" not in path))[:_MOST_FILES]:
-            lines = look.text(path)[: _MOST_LINES * _LONGEST].splitlines()[:_MOST_LINES]
-            lines = [line for line in lines if len(line) <= _LONGEST]
-            yaml = pattern is _CI and find_suffix(path) in ("yml", "yaml")
-            known = dict(reversed(re.findall(r"\b([A-Z][A-Z0-9_]+)\s*[=:]\s*([\w./+-]+)(?=\s|$)", "\n".join(lines))))
-            for block in _list_blocks(lines) if yaml else [lines]:
-                for command in _list_lines(block):
-                    yield ProjectCommand(_set_variables(command, known, look), path)
-
-
-def _set_variables(command: str, known: Mapping[str, str], look: ProjectFiles) -> str:
-    """Set the variables that a script of the project reads and that its CI knows, to the first value that it has."""
-    script = look.text(command.split(" ", 1)[0].removeprefix("./")) if "/" in command else ""
-    read = {*re.findall(r"\$\{?([A-Z][A-Z0-9_]+)", script)} - {*re.findall(r"\b([A-Z][A-Z0-9_]+)=", script)}
-    return " ".join([*(f"{name}={known[name]}" for name in sorted(read & known.keys())), command])
+        # Configurations of services other than GitHub may be leftovers.
+        for path in sorted(named, key=lambda path: "workflows" not in path)[:_MOST_FILES]:
+            lines = [line for line in look.text(path)[:_MOST].splitlines() if len(line) <= _LONGEST]
+            for block in _list_blocks(lines) if pattern is _CI else [lines]:
+                yield from (ProjectCommand(command, path) for command in _list_lines(block))
 
 
 def _list_blocks(lines: Sequence[str]) -> Iterator[list[str]]:
@@ -106,7 +81,7 @@ def _list_blocks(lines: Sequence[str]) -> Iterator[list[str]]:
     for at, line in enumerate(lines):
         if (found := re.match(_RUNS, line)) is None:
             continue
-        below, rest = rf"\s*$|\s{{{len(found['indent'])}}}(?:\s|- )", found["rest"].strip()
+        below, rest = rf"\s*$|\s{{{len(found[1])}}}(?:\s|- )", found[2].strip()
         inner = list(takewhile(partial(re.match, below), lines[at + 1 :]))
         if rest[:1] in ("|", ">"):
             yield [" ".join(map(str.strip, inner))] if rest[0] == ">" else inner
@@ -117,23 +92,18 @@ def _list_blocks(lines: Sequence[str]) -> Iterator[list[str]]:
 def _list_lines(lines: Sequence[str]) -> Iterator[str]:
     """List the commands in the lines that one shell runs, each with a `cd` to the folder that it runs in."""
     folder = ""
-    joined = re.sub(r"\\\n\s*", " ", "\n".join(lines)).splitlines()
-    for line in (one for one in joined if len(one) <= _LONGEST and len(folder) <= _LONGEST):
+    for line in re.sub(r"\\\n\s*", " ", "\n".join(lines)).splitlines():
         command = _unwrap(line)
-        parts = [[word.text for word in part] for part in split_commands(command)]
-        moves = next((part[1] for part in parts[:1] + parts[-1:] if len(part) == 2 and part[0] == "cd"), "")
-        folder = posixpath.normpath(posixpath.join(folder, moves)) if moves else folder
-        if parts and parts[-1][0] != "cd":
-            command = command.partition("&&")[2].strip() if moves else command
-            inside = folder and not folder.startswith(("/", "~", "$", "-", "."))
-            yield f"cd {folder} && {command}" if inside else command
+        if moves := re.match(r"cd +([\w.][\w./-]*) *(?:&& *|; *|$)", command):
+            folder, command = posixpath.normpath(posixpath.join(folder, moves[1])), command[moves.end() :]
+        if len(folder + line) <= _LONGEST and split_commands(command):
+            yield f"cd {folder} && {command}" if folder and not folder.startswith(("/", ".")) else command
 
 
 def _unwrap(line: str) -> str:
     """Strip list marks, keys, quotes and placeholders from a line's command."""
-    bare = "" if re.match(r"\s*(?:#|//)", line) else re.sub(rf"^\s*{_KEY}", "", line).rstrip(" \t,|>")
+    bare = re.sub(rf"^\s*{_KEY}", "", line).rstrip(" \t,|>")
     bare = bare[1:-1].strip() if bare.startswith("[") and bare.endswith("]") else bare
     if len(bare) > 1 and bare[0] in "\"'" and bare.rfind(bare[0]) == len(bare) - 1:
         bare = bare[1:-1]
-    bare = re.sub(r"^\$\{?([A-Z]+)\b\}?(?= )", lambda found: found[1].lower(), bare)  # `$EMACS -Q` → `emacs -Q`
     return re.sub(_PLACEHOLDER, lambda found: found[1] or "", bare).strip()
