@@ -21,6 +21,69 @@ from bough.core.verdict.registry import LANGUAGES, MANIFESTS, find_runner, recog
 
 _DEPENDENCY_FILES = "|".join((r"^\.gitmodules$", *(one.dependency_files for one in LANGUAGES if one.dependency_files)))
 _ABOUT_TESTS = r"(?i)\b(?:tests?|specs?|suite|check|green|CI)\b"
+ABSENCE = (
+    r"(?i)(?:(?:can ?not|can't|could(?: not|n't)) |unable to )(?:find|locate|load|open|connect)\w*\b"
+    r"|\bnot (?:found|installed|available|an existing)\b|\bno (?:such file|rule to make|package|module)\b|\btoo old\b"
+    r"|\bundefined (?:reference|macro)|\bis required\b|\brequires\b.*\d|\bin your \$?PATH"
+)
+"""Pattern for what tools say about something that is not there."""
+_STOPS = (
+    r"\S+(?::\d+(?::\d+)?|\(\d+,\d+\)): (?:fatal )?(?:error|ERROR)\b.*|[\w.+-]+: (?:fatal )?error: (?!in [`']).*"
+    r"|\S*configure: line \d+: `.*|(?:error(?:\[\w+\])?:|\[?ERROR[:\]]|CMake Error\b|make(?:\[\d+\])?: \*\*\* [^\[]).*"
+)
+"""Pattern for lines with which compilers and build tools stop."""
+_UNMADE = r"(?:^|[\s:'‘])\./\S+: (?:not found|No such file or directory)\s*$"
+_ABOUT_BUILDING = r"(?i)\b(?:build\w*|built|compil\w+|linker|configure|makefile|cmake|warnings?)\b"
+COMMON = frozenset(
+    """cannot cmake configure could directory does error errors fatal file files find found from have line locate
+    make module open package perhaps program required requires such test tests that this with your""".split()  # noqa: SIM905
+)
+_SOUGHT = (
+    r"(?i)checking for (?:\S+ in -l)?([\w.+-]+)\.\.\. no|(?:-- )?.*\b(?:dependency|library|program|package|not find) "
+    r"[\"'`]?([\w.+-]+)[\"']? *(?:found: no\b.*|.*not found.*|\(missing.*|)"
+)
+"""Pattern for lines about something that was looked for and is not there."""
+_FOR_TESTS = r"(?i)unit|test|catch|check|cmocka|criterion|spec|mock"
+"""Pattern for names of libraries that tests are written with."""
+_NAMES = (
+    r"[\"'`‘]([\w.+@/:-]+)[\"'’`]|(?<= )-l(\w+)|(?:macro: |: `)([A-Z]+)_|([\w+-]+)(?:/[\w+.-]+)*\.h\w*: No|, ([\w-]+)$"
+    r"|\b([\w.+:-]+) (?:(?:library|package|headers?) )?(?:is |are )?(?:not found|required|not installed|not available)"
+    r"|(?:package|library|module|unit|find|locate|load|import|resolve) [(]?([\w:.+-]+)"
+)
+_HANGS = r"(?i)\b(?:hang|hung|time.?out|deadlock|slow|infinite|freez|stuck|endless|never (?:end|return))"
+"""Words by which a goal says that the task is about a check that does not end."""
+_NO_TARGET = (
+    r"(?i:no rule to make target(?! '/)|(?:missing|unknown) (?:script|target|task)\b)|can't open file"
+    r"|Cannot find module '/|No such file or directory: '\S*\.(?:py|sh|js)'|\b[a-z]+-1\.\d+: (?:command )?not found"
+)
+_NO_TESTS = (
+    r"(?i:no tests ran|Ran 0 tests|no (?:tests?|specs)(?: files?)? (?:were )?found)|Could not find '(?!.*/node_mod)"
+)
+_READ = 20_000
+"""Number of characters at the end of an output that are searched for the reason."""
+_UNDECLARED = ", and nothing here declares it"
+_NOT_FOUND = (
+    # A build system's own version (`aclocal-1.14`) made files of the project; another candidate rebuilds them.
+    r"(?m)(?:^|[\s:'‘`])(?![a-z]+-1\.\d+: |[\w.-]+\.sh: No such)([\w.+@/-]+)['’`]?: "
+    r"(?:(?:command )?not found|No such file or directory|Permission denied)\s*$"
+    r"|(?:command not found:|Can't exec|\bexec:|exec of|directory -|_child\n[^']*directory:) [\"']?([\w.+@/-]+)"
+    r"|^([\w.+-]+)(?: .*)?\ng?make(?:\[\d+\])?: \*\*\* .* Error 127"
+)
+_ENDED = (
+    r"Error 12[67]\b|exit (?:code|status) 12[67]\b|\bENOENT|command not found: |in _execute_child\n|Can't exec \""
+    r"|executable file not found|open3: exec of"
+)
+_UNREACHABLE = (
+    r"(?:Failed to resolve '|[Cc]ould ?n[o']t resolve host:? '?|getaddrinfo (?:ENOTFOUND|EAI_AGAIN) |dial tcp: lookup "
+    r"|[Uu]nknown ?[Hh]ost(?:Exception)?:? |unable to resolve host address ['‘])([\w-]+(?:\.[\w-]+)+)"
+    r"|[Tt]emporary failure in name resolution|Name or service not known|\[Errno -[235]\]|gaierror|Network is unreach"
+)
+_REFUSED = r"(?i)connection refused|econnrefused|connect[^\n]{0,80}(?:Permission denied|EACCES|EPERM|not permitted)"
+_ADDRESS = r"""(?:127\.0\.0\.1|localhost|::1)["')]*[:, ]+(?:port[ =:]+)?(\d{2,5})|port[ =]+(\d{2,5})"""
+_DENIED = (
+    r"(?:PermissionError: \[Errno \d+\] [\w ]+|E(?:ACCES|ROFS): [\w -]+, \w+|[Pp]ermission denied @ \w+ -|"
+    r"Read-only file system)[ :]+['\"]?(/[^\s'\":]+)|['\"‘ ](/[^\s'\"’:]+)['\"’]?: Read-only file system"
+)
 
 
 class ProjectFacts(Struct, frozen=True):
@@ -41,21 +104,15 @@ def names_dependencies(path: str) -> bool:
 
 
 def find_missing(
-    status: int | None,
-    command: str,
-    text: str,
-    report: Report,
-    base: ProjectFacts,
-    killed: str = "",
-    given: bool = False,
+    status: int | None, command: str, text: str, report: Report, base: ProjectFacts, cut: str = "", given: bool = False
 ) -> Missing | None:
-    """Find what keeps a check from running as a whole, before or after the work; None if nothing does. `killed`: when
-    the check was cut off, as a phrase; `given`: a person chose the check."""
+    """Find what keeps a check from running as a whole, before or after the work; None if nothing does. `cut`: when the
+    check was cut off, as a phrase; `given`: a person chose the check."""
     if status == 0:
         return None
     if status is None:
-        too_much = killed.endswith("of output")
-        return None if re.search(_HANGS, base.goal) else Missing("output" if too_much else "time", killed)
+        too_much = cut.endswith("of output")
+        return None if re.search(_HANGS, base.goal) else Missing("output" if too_much else "time", cut)
     empty = None if report.passed else _find_empty_submodule(text, base)
     if found := empty or _find_missing_command(status, command, text, base):
         return found
@@ -81,25 +138,6 @@ def find_missing(
     return found or (None if given or base.has_work else find_stop(status, command, text, report, base))
 
 
-ABSENCE = (
-    r"(?i)(?:(?:can ?not|can't|could(?: not|n't)) |unable to )(?:find|locate|load|open|connect)\w*\b"
-    r"|\bnot (?:found|installed|available|an existing)\b|\bno (?:such file|rule to make|package|module)\b|\btoo old\b"
-    r"|\bundefined (?:reference|macro)|\bis required\b|\brequires\b.*\d|\bin your \$?PATH"
-)
-"""Pattern for what tools say about something that is not there."""
-_STOPS = (
-    r"\S+(?::\d+(?::\d+)?|\(\d+,\d+\)): (?:fatal )?(?:error|ERROR)\b.*|[\w.+-]+: (?:fatal )?error: (?!in [`']).*"
-    r"|\S*configure: line \d+: `.*|(?:error(?:\[\w+\])?:|\[?ERROR[:\]]|CMake Error\b|make(?:\[\d+\])?: \*\*\* [^\[]).*"
-)
-"""Pattern for lines with which compilers and build tools stop."""
-_UNMADE = r"(?:^|[\s:'‘])\./\S+: (?:not found|No such file or directory)\s*$"
-_ABOUT_BUILDING = r"(?i)\b(?:build\w*|built|compil\w+|linker|configure|makefile|cmake|warnings?)\b"
-COMMON = frozenset(
-    """cannot cmake configure could directory does error errors fatal file files find found from have line locate
-    make module open package perhaps program required requires such test tests that this with your""".split()  # noqa: SIM905
-)
-
-
 def find_stop(status: int | None, command: str, text: str, report: Report, base: ProjectFacts) -> Missing | None:
     """Find the lines with which a check stopped before its first test: a compiler's or build tool's, one about what is
     absent, or the last ones of a runner that always counts its tests. Any other output may be a failure of the product,
@@ -111,8 +149,8 @@ def find_stop(status: int | None, command: str, text: str, report: Report, base:
     lines = [line.strip() for line in text[-_READ:].splitlines() if line.strip() and not re.search(own, line)]
     hard = next((at for at, line in enumerate(lines) if re.match(_STOPS, line)), None)
     weak = next((at for at in range(len(lines) - 1, -1, -1) if re.search(ABSENCE, lines[at])), None)
-    around = "" if hard is None else "\n".join(lines[max(hard - 5, 0) :])
-    if hard is not None and _is_own_error(lines[hard], base) and not re.search(ABSENCE, around):
+    around = lines[max((hard or 0) - 5, 0) :]
+    if hard is not None and _is_own_error(lines[hard], base) and not any(re.search(ABSENCE, line) for line in around):
         return None
     runner, at = find_runner(recognise(command)), weak if hard is None else hard
     if at is None and (runner is None or not runner.closes or not lines):
@@ -145,25 +183,9 @@ def _list_sought(lines: Iterable[str]) -> list[str]:
     return [found[1] or found[2] for line in lines if (found := re.fullmatch(_SOUGHT, line.strip()))]
 
 
-_SOUGHT = (
-    r"(?i)checking for (?:\S+ in -l)?([\w.+-]+)\.\.\. no|(?:-- )?.*\b(?:dependency|library|program|package|not find) "
-    r"[\"'`]?([\w.+-]+)[\"']? *(?:found: no\b.*|.*not found.*|\(missing.*|)"
-)
-"""Pattern for lines about something that was looked for and is not there."""
-
-
 def find_test_library(text: str) -> str:
     """Find a test library that a build goes without, and then has no tests; empty if there is none."""
     return next((name for name in _list_sought(text.splitlines()) if re.search(_FOR_TESTS, name)), "")
-
-
-_FOR_TESTS = r"(?i)unit|test|catch|check|cmocka|criterion|spec|mock"
-"""Pattern for names of libraries that tests are written with."""
-_NAMES = (
-    r"[\"'`‘]([\w.+@/:-]+)[\"'’`]|(?<= )-l(\w+)|(?:macro: |: `)([A-Z]+)_|([\w+-]+)(?:/[\w+.-]+)*\.h\w*: No|, ([\w-]+)$"
-    r"|\b([\w.+:-]+) (?:(?:library|package|headers?) )?(?:is |are )?(?:not found|required|not installed|not available)"
-    r"|(?:package|library|module|unit|find|locate|load|import|resolve) [(]?([\w:.+-]+)"
-)
 
 
 def list_packages(said: str, paths: Collection[str]) -> list[tuple[str, str, str]]:
@@ -184,17 +206,6 @@ def list_packages(said: str, paths: Collection[str]) -> list[tuple[str, str, str
         for package in (re.sub(r"::|[_/:.]", "-", re.sub(r"^lib(?=\w\w)", "", name)),)
         for debian, get in (*forms, ("lib{}-dev", ""), ("{}", ""))
     ]
-
-
-_HANGS = r"(?i)\b(?:hang|hung|time.?out|deadlock|slow|infinite|freez|stuck|endless|never (?:end|return))"
-"""Words by which a goal says that the task is about a check that does not end."""
-_NO_TARGET = (
-    r"(?i:no rule to make target(?! '/)|(?:missing|unknown) (?:script|target|task)\b)|can't open file"
-    r"|Cannot find module '/|No such file or directory: '\S*\.(?:py|sh|js)'|\b[a-z]+-1\.\d+: (?:command )?not found"
-)
-_NO_TESTS = (
-    r"(?i:no tests ran|Ran 0 tests|no (?:tests?|specs)(?: files?)? (?:were )?found)|Could not find '(?!.*/node_mod)"
-)
 
 
 def find_idle(status: int | None, command: str, text: str, report: Report) -> Missing | None:
@@ -223,10 +234,6 @@ def _is_written(idle: Missing, base: ProjectFacts) -> bool:
     return not begun or any(_is_named(last_segment(name), base.goal) for name in named)
 
 
-_READ = 20_000
-"""Number of characters at the end of an output that are searched for the reason."""
-
-
 def set_aside(report: Report, base: ProjectFacts) -> dict[str, str]:
     """Map the failing tests that cannot run on this machine to what each lacks; empty if no test runs at all."""
     lacks = {id: f"{one}{'' if one.declared else _UNDECLARED}" for id, one in _list_lacks(report, base).items()}
@@ -241,9 +248,6 @@ def _list_lacks(report: Report, base: ProjectFacts) -> dict[str, Missing]:
         if found is not None and (found.declared or not _is_named(found.name, case.id)):
             lacks[case.id] = found
     return lacks
-
-
-_UNDECLARED = ", and nothing here declares it"
 
 
 def still_aside(aside: Mapping[str, str], goal: str, before: Collection[Case], now: Collection[Case]) -> set[str]:
@@ -307,19 +311,6 @@ def _find_empty_submodule(text: str, base: ProjectFacts) -> Missing | None:
     return next((Missing("submodule", path) for path in empty if re.search(rf"(?<!\w){re.escape(path)}\b", text)), None)
 
 
-_NOT_FOUND = (
-    # A build system's own version (`aclocal-1.14`) made files of the project; another candidate rebuilds them.
-    r"(?m)(?:^|[\s:'‘`])(?![a-z]+-1\.\d+: |[\w.-]+\.sh: No such)([\w.+@/-]+)['’`]?: "
-    r"(?:(?:command )?not found|No such file or directory|Permission denied)\s*$"
-    r"|(?:command not found:|Can't exec|\bexec:|exec of|directory -|_child\n[^']*directory:) [\"']?([\w.+@/-]+)"
-    r"|^([\w.+-]+)(?: .*)?\ng?make(?:\[\d+\])?: \*\*\* .* Error 127"
-)
-_ENDED = (
-    r"Error 12[67]\b|exit (?:code|status) 12[67]\b|\bENOENT|command not found: |in _execute_child\n|Can't exec \""
-    r"|executable file not found|open3: exec of"
-)
-
-
 def _list_unfound(text: str) -> list[str]:
     """List the programs that an output reports as not found."""
     return [next(filter(None, found.groups()), "") for found in re.finditer(_NOT_FOUND, text)]
@@ -345,19 +336,6 @@ def _find_missing_command(status: int | None, command: str, text: str, base: Pro
             named = [*known, *(("", language) for _, language in named)]
         return Missing("command", name, *next(iter([*named, *known]), ()))
     return None
-
-
-_UNREACHABLE = (
-    r"(?:Failed to resolve '|[Cc]ould ?n[o']t resolve host:? '?|getaddrinfo (?:ENOTFOUND|EAI_AGAIN) |dial tcp: lookup "
-    r"|[Uu]nknown ?[Hh]ost(?:Exception)?:? |unable to resolve host address ['‘])([\w-]+(?:\.[\w-]+)+)"
-    r"|[Tt]emporary failure in name resolution|Name or service not known|\[Errno -[235]\]|gaierror|Network is unreach"
-)
-_REFUSED = r"(?i)connection refused|econnrefused|connect[^\n]{0,80}(?:Permission denied|EACCES|EPERM|not permitted)"
-_ADDRESS = r"""(?:127\.0\.0\.1|localhost|::1)["')]*[:, ]+(?:port[ =:]+)?(\d{2,5})|port[ =]+(\d{2,5})"""
-_DENIED = (
-    r"(?:PermissionError: \[Errno \d+\] [\w ]+|E(?:ACCES|ROFS): [\w -]+, \w+|[Pp]ermission denied @ \w+ -|"
-    r"Read-only file system)[ :]+['\"]?(/[^\s'\":]+)|['\"‘ ](/[^\s'\"’:]+)['\"’]?: Read-only file system"
-)
 
 
 def _find_elsewhere(said: str) -> Missing | None:
