@@ -73,7 +73,7 @@ COULD_NOT_RUN = [
     (1, "lua: t.lua:1: module 'pair.other' not found:", "first test"),
     (1, "lua: t.lua:1: module 'other' not found:", "other is not installed"),
     (1, "lua: t.lua:1: module 'pair_of' not found:", "first test"),
-    (1, "lua: t.lua:1: module 'lxp.lom' not found:", "luaexpat is not installed"),
+    (1, "lua: t.lua:1: module 'lxp.lom' not found:", "lxp is not installed"),
     (1, "Can't locate Any/Pair.pm in @INC (you may need to install the Any::Pair module)", "first test"),
     (255, 'Base class package "Class::Accessor" is empty.', "Class::Accessor is not installed"),
     (1, "Package required but not available: ‘formatR’\n", "not available: ‘formatR’"),

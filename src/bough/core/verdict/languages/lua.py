@@ -6,9 +6,6 @@ from bough.core.verdict.language import Language
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.runner import Runner
 
-_ROCKS = {"lxp": "luaexpat", "socket": "luasocket", "ssl": "luasec", "lfs": "luafilesystem", "posix": "luaposix"}
-"""Names of packages (rocks) by a module that each contains."""
-
 
 class Busted(Runner):
     name = "busted"
@@ -41,7 +38,3 @@ class Lua(Language):
     body = r"\bfunction\s+([\w.:]+)\s*\([^()]{0,999}\)|=\s*function\s*\([^()]{0,999}\)"
     switch = ' if 1 == {on} then error("broken on purpose") end '
     interpreters = ("lua",)
-
-    def find_top(self, module: str) -> str:
-        top = super().find_top(module)
-        return _ROCKS.get(top, top)
