@@ -75,10 +75,7 @@ class GoLanguage(Language):
     suffixes = ("go",)
     case_path = "cases/{name}/main.go"
     case_command = "go run ./{folder}"
-    case_how = (
-        "A `package main` that imports the product's packages by the module path and ends with `os.Exit(1)` "
-        "where something is not as asked."
-    )
+    case_how = "A `package main` that imports the product's packages and calls `os.Exit(1)` where it is not as asked."
     body = r"^func (?:\([^()\n]*\) )?(?!init\()(\w+)(?:(?!^func\b)[^{]){0,999}\{[ \t]*$"
     switch = ' if 1 == {on} { panic("broken on purpose") }'
     comment = "//"

@@ -28,8 +28,7 @@ class Prove(Runner):
     def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
         """List the test commands; those with a build come first if tests need its result: without lib/, or with C."""
         if "META6.json" in look.files:  # Raku is Perl's successor, and its tests have the same names.
-            kind = "--ext .rakutest " * any(path.endswith(".rakutest") for path in look)
-            return [ProjectCommand(f"prove -r {kind}-e 'raku -Ilib' t", "there is a META6.json")]
+            return [ProjectCommand("prove --ext .t --ext .rakutest -re 'raku -Ilib' t", "there is a META6.json")]
         found = [*super().projects(look)]
         compiled = any(path.endswith(".xs") for path in look)
         return found if look.has_folder("lib") and not compiled else found[::-1]
@@ -41,10 +40,7 @@ class Perl(Language):
     case_path = "cases/{name}.pl"
     case_command = "perl -Ilib -I. {file}"
     case_end = "print '{mark}';"
-    case_how = (
-        "A Perl script that uses the product (`lib` and the top folder are on the path) and dies where "
-        "something is not as asked."
-    )
+    case_how = "A Perl script; `lib` and the top folder are on the path. It dies where something is not as asked."
     body = r"^sub (?!import\b)(\w+)\s*(?:\([^)]{0,999}\))?\s*\{"
     switch = 'die "broken on purpose" if 1 == {on};'
     interpreters = ("perl",)

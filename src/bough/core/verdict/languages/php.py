@@ -56,9 +56,7 @@ class Php(Language):
     case_path = "cases/{name}.php"
     case_command = "php -d zend.assertions=1 -d assert.exception=1 {file}"
     case_end = "echo '{mark}';"
-    case_how = (
-        "A PHP script (`<?php` first) that requires the product by its path from `__DIR__` and compares with `assert`."
-    )
+    case_how = "A PHP script (`<?php` first) that requires the product from `__DIR__` and compares with `assert`."
     comment = "//"
     runners = (PhpUnit(),)
     manifests = ("phpunit.xml", "composer.json")

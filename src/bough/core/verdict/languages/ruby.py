@@ -100,10 +100,7 @@ class Ruby(Language):
     case_path = "cases/{name}.rb"
     case_command = "ruby -Ilib -I. {file}"
     case_end = "puts '{mark}'"
-    case_how = (
-        "A Ruby script that requires the product (`lib` and the top folder are on the path) and raises where "
-        "something is not as asked."
-    )
+    case_how = "A Ruby script; `lib` and the top folder are on the path. It raises where something is not as asked."
     body = r"^[ \t]*def (?:self\.)?([\w?!]+=?|\[\]=?)(?:\([^()\n]*\)|[^\n=;()]*)$"
     switch = '; raise "broken on purpose" if 1 == {on}'
     interpreters = ("ruby",)
