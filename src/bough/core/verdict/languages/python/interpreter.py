@@ -2,7 +2,6 @@
 
 import re
 import shlex
-from fnmatch import fnmatchcase
 from posixpath import join as join_paths
 from typing import ClassVar
 
@@ -20,8 +19,6 @@ _MADE_BY_TOOLS = tuple(
     for start in (".tox/py3", ".tox/3.", ".nox/tests-3-", ".tox/py", ".nox/tests")
 )
 """Environments for tests that tox and nox made, those of the newest Python first."""
-_MOST_PATTERNS = 20
-"""The maximum number of patterns for test files that are read from one setting."""
 _GIVEN = re.compile(r"""(?:env\s+)?(?:\b[A-Za-z_]\w*\+?=(?:'[^']*'|"[^"]*"|\\.|[^\s'"\\&|;()])*\s+)+\Z""")
 """The variables that are set before a command."""
 _PATHS = "PYTHONPATH=.:src${PYTHONPATH:+:$PYTHONPATH} "
@@ -98,10 +95,6 @@ def make_interpreter_command(command: str) -> str:
 
 def list_python_tests(look: ProjectFiles) -> list[str]:
     """List the files that are Python tests by their name, except those of projects nested in this one."""
-    wanted = {"test_*.py", "*_test.py"}
-    for name in ("pyproject.toml", "pytest.ini", "tox.ini", "setup.cfg"):
-        for value in re.findall(r"^python_files\s*=\s*(\[[^\]]*\]|[^\n]*)", look.text(name), re.MULTILINE):
-            wanted |= {*re.findall(r"(?<![\w*.-])[\w*.-]+\.py\b", value)[:_MOST_PATTERNS]}
     nested = {parent_folder(path) for path in look if last_segment(path) in MANIFESTS[:2]} - {""}
-    named = (path for path in look if path.endswith(".py") and not nested.intersection(list_parents(path)))
-    return [path for path in named if any(fnmatchcase(last_segment(path), glob) for glob in wanted)]
+    named = (path for path in look if re.search(r"(?:^|/)test_[^/]*\.py$|_test\.py$", path))
+    return [path for path in named if not nested.intersection(list_parents(path))]

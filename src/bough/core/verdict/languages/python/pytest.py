@@ -108,8 +108,9 @@ class Pytest(PythonRunner):
 
     def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
         tests, sign = list_python_tests(look), find_pytest_sign(look)
-        doctests = re.search(r"--doctest-(modules|glob)", look.text("pyproject.toml") + look.text("pytest.ini"))
-        if tests or (sign and doctests):
+        others = r"--doctest-(modules|glob)|^python_files\b"
+        named = any(re.search(others, look.text(name), re.MULTILINE) for name in ("pyproject.toml", "pytest.ini"))
+        if tests or (sign and named):
             why = sign or f"there are Python tests ({tests[0]})"
             yield ProjectCommand(f"{find_interpreter(look)} -m pytest", why)
         for path in (path for path in look.near if not tests and re.fullmatch(r"(?:\w+/)?tests?\.py", path)):
@@ -118,9 +119,6 @@ class Pytest(PythonRunner):
 
     def file(self, path: str, look: ProjectFiles, test: str) -> str:
         return f"{find_interpreter(look)} -m pytest {quote(f'{path}::{test}' if test else path)}"
-
-    def probe(self, path: str, command: str) -> str:
-        return self.narrow(command, [path]) or f"python3 -m pytest -q {quote(path)}"
 
 
 def find_pytest_sign(look: ProjectFiles) -> str:
