@@ -47,7 +47,7 @@ def list_checks(
     if step.test_command and step.test_command.strip():
         why = GIVEN if task == GOAL else "its step names it"
         return [Check(step.test_command, why, find_runner_behind(step.test_command, look))]
-    name = "" if task == GOAL else _normalize_name(last_segment(task))
+    name = "" if task == GOAL else last_segment(task)
     # A file outside the workspace, or in a language without a runner, cannot be the check.
     path = posixpath.normpath((step.test_file or "").strip() or "/")
     inside = not path.startswith("/") and ".." not in path.split("/")
@@ -65,14 +65,11 @@ def list_checks(
 def _find_named_after(name: str, look: ProjectFiles) -> Check | None:
     """Find a test file named after a task, also as JavaScript (`{id}.test.ts`) and Ruby (`{id}_spec.rb`) spell it."""
     ranks = {suffix[1:]: at for at, suffix in enumerate(RUNNABLE)}
-    names = (f"test_{name}", f"{name}_test", f"{name}_spec")
-    named = [path for path in look if _normalize_name(find_stem(path)) in names and find_suffix(path) in ranks]
+    id = "[-_. ]".join(map(re.escape, re.split("[-_. ]", name)))
+    pattern = rf"(?i)test[-_. ]{id}|{id}[-_. ](?:test|spec)"
+    named = [path for path in look if find_suffix(path) in ranks and re.fullmatch(pattern, find_stem(path))]
     # The files are in order: those nearer the top come first.
     named.sort(key=lambda path: (parent_folder(path) != "tests", ranks[find_suffix(path)]))
     more = f" ({len(named) - 1} more of that name)" if len(named) > 1 else ""
     found = next(filter(None, (find_file_check(path, look) for path in named)), None)
     return replace(found, why=f"{found.why}, named after the task{more}") if found else None
-
-
-def _normalize_name(name: str) -> str:
-    return re.sub("[-. ]", "_", name).casefold()

@@ -46,9 +46,8 @@ _SOUGHT = (
 _FOR_TESTS = r"(?i)unit|test|catch|check|cmocka|criterion|spec|mock"
 """Pattern for names of libraries that tests are written with."""
 _NAMES = (
-    r"[\"'`‘]([\w.+@/:-]+)[\"'’`]|(?<= )-l(\w+)|(?:macro: |: `)([A-Z]+)_|([\w+-]+)(?:/[\w+.-]+)*\.h\w*: No|, ([\w-]+)$"
-    r"|\b([\w.+:-]+) (?:(?:library|package|headers?) )?(?:is |are )?(?:not found|required|not installed|not available)"
-    r"|(?:package|library|module|unit|find|locate|load|import|resolve) [(]?([\w:.+-]+)"
+    r"[\"'`‘]([\w.+@/:-]+)[\"'’`]|(?<= )-l(\w+)|([\w+-]+)(?:/[\w+.-]+)*\.h\w*: No|(?:package|library|find|locate|load) "
+    r"[(]?([\w:.+-]+)|\b([\w.+:-]+) (?:(?:package|library) )?(?:is |are )?(?:not found|required|not available)"
 )
 _HANGS = r"(?i)\b(?:hang|hung|time.?out|deadlock|slow|infinite|freez|stuck|endless|never (?:end|return))"
 """Words by which a goal says that the task is about a check that does not end."""
@@ -56,9 +55,7 @@ _NO_TARGET = (
     r"(?i:no rule to make target(?! '/)|(?:missing|unknown) (?:script|target|task)\b)|can't open file"
     r"|Cannot find module '/|No such file or directory: '\S*\.(?:py|sh|js)'|\b[a-z]+-1\.\d+: (?:command )?not found"
 )
-_NO_TESTS = (
-    r"(?i:no tests ran|Ran 0 tests|no (?:tests?|specs)(?: files?)? (?:were )?found)|Could not find '(?!.*/node_mod)"
-)
+_NO_TESTS = r"(?i:no tests ran|no (?:tests?|specs)(?: files?)? (?:were )?found)|Could not find '(?!.*/node_modules/)"
 _READ = 20_000
 """Number of characters at the end of an output that are searched for the reason."""
 _UNDECLARED = ", and nothing here declares it"
@@ -67,23 +64,15 @@ _NOT_FOUND = (
     r"(?m)(?:^|[\s:'‘`])(?![a-z]+-1\.\d+: |[\w.-]+\.sh: No such)([\w.+@/-]+)['’`]?: "
     r"(?:(?:command )?not found|No such file or directory|Permission denied)\s*$"
     r"|(?:command not found:|Can't exec|\bexec:|exec of|directory -|_child\n[^']*directory:) [\"']?([\w.+@/-]+)"
-    r"|^([\w.+-]+)(?: .*)?\ng?make(?:\[\d+\])?: \*\*\* .* Error 127"
 )
-_ENDED = (
-    r"Error 12[67]\b|exit (?:code|status) 12[67]\b|\bENOENT|command not found: |in _execute_child\n|Can't exec \""
-    r"|executable file not found|open3: exec of"
-)
+_ENDED = r"(?:Error|exit code|exit status) 12[67]\b|\bENOENT|_execute_child\n|Can't exec \"|\bexec: \"|open3: exec"
 _UNREACHABLE = (
-    r"(?:Failed to resolve '|[Cc]ould ?n[o']t resolve host:? '?|getaddrinfo (?:ENOTFOUND|EAI_AGAIN) |dial tcp: lookup "
-    r"|[Uu]nknown ?[Hh]ost(?:Exception)?:? |unable to resolve host address ['‘])([\w-]+(?:\.[\w-]+)+)"
-    r"|[Tt]emporary failure in name resolution|Name or service not known|\[Errno -[235]\]|gaierror|Network is unreach"
+    r"(?i)(?:(?:failed to|could ?n[o']t) resolve (?:host:? )?'?|getaddrinfo \w+ |tcp: lookup |unknown ?host\w*:? "
+    r"|host address ['‘])([\w-]+(?:\.[\w-]+)+)|in name resolution|service not known|errno -[235]\]|gaierror|network is unreachable"
 )
 _REFUSED = r"(?i)connection refused|econnrefused|connect[^\n]{0,80}(?:Permission denied|EACCES|EPERM|not permitted)"
 _ADDRESS = r"""(?:127\.0\.0\.1|localhost|::1)["')]*[:, ]+(?:port[ =:]+)?(\d{2,5})|port[ =]+(\d{2,5})"""
-_DENIED = (
-    r"(?:PermissionError: \[Errno \d+\] [\w ]+|E(?:ACCES|ROFS): [\w -]+, \w+|[Pp]ermission denied @ \w+ -|"
-    r"Read-only file system)[ :]+['\"]?(/[^\s'\":]+)|['\"‘ ](/[^\s'\"’:]+)['\"’]?: Read-only file system"
-)
+_DENIED = r"(?:ermission denied|EACCES|EROFS|-only file system)[^\n/]{0,40}(/[^\s'\":]+)|['‘](/[^'’]+)['’]: Read-only"
 
 
 class ProjectFacts(Struct, frozen=True):
@@ -159,8 +148,6 @@ def find_stop(status: int | None, command: str, text: str, report: Report, base:
     words = {word.casefold() for word in re.findall(r"[A-Za-z_]\w{3,}", said[:300])} - COMMON
     if re.search(_ABOUT_BUILDING, base.goal) or any(_is_named(word, base.goal) for word in words):
         return None
-    if host := re.search(r"(?i)\b(?:repositor|download|fetch|resolv).*?https?://([\w-]+(?:\.[\w-]+)+)", said):
-        return Missing("network", host[1])
     # Tools that configure a build say just before what they looked for.
     sought = _list_sought(lines[max((at or 0) - 3, 0) : at])
     return Missing("start", said[:300], module=sought[-1] if sought else "")
@@ -213,10 +200,9 @@ def find_idle(status: int | None, command: str, text: str, report: Report) -> Mi
     that does not exist."""
     if status in (0, None) or report.passed + report.failed or count_told(text):
         return None
-    if status in NOT_STARTED:
-        heads = [part[0].text for part in split_commands(command)] or [command]
-        if status == 126 or not text.strip() or {*heads} & {*_list_unfound(text)}:
-            return Missing("program" if status == 126 else "script", heads[0])
+    heads = [part[0].text for part in split_commands(command)] or [command]
+    if status == 126 or (status in NOT_STARTED and (not text.strip() or {*heads} & {*_list_unfound(text)})):
+        return Missing("program" if status == 126 else "script", heads[0])
     target, tests = (re.search(rf"(?m)^.*(?:{each}).*$", text[-_READ:]) for each in (_NO_TARGET, _NO_TESTS))
     found = target or tests
     return Missing("target" if target else "tests", found[0].strip()[:200]) if found else None
@@ -342,12 +328,11 @@ def _find_elsewhere(said: str) -> Missing | None:
     """Find a host, service, terminal or path that is not available here, or that commands may not use."""
     if re.search(r"(?i)(?:standard input|stdin|input device) is not a (?:tty|terminal)", said):
         return Missing("terminal", "")
-    hosts = [found[1] for found in re.finditer(_UNREACHABLE, said)]
+    hosts = re.findall(_UNREACHABLE, said)
     if hosts and (any(hosts) or not re.search(_REFUSED, said)):
         return Missing("network", next(filter(None, hosts), "another host"))
     if re.search(_REFUSED, said):
         address = re.search(_ADDRESS, said)
         return Missing("service", f"localhost:{address[1] or address[2]}" if address else "localhost")
-    found = re.search(_DENIED, said)
-    path = found[1] or found[2] if found else ""
-    return Missing("permission", path) if path and "/.bough/" not in path else None
+    paths = (one or other for one, other in re.findall(_DENIED, said))
+    return next((Missing("permission", path) for path in paths if "/.bough/" not in path), None)

@@ -2,8 +2,7 @@
 
 The commands are candidates, the most trusted first: those in its CI files, in its task files, and of the runners that
 its manifests show. Only running them shows which one works. The nearest project counts: in the person's folder or above
-it. Only if there is none are the folders below considered, and then all of them, since one project's tests prove
-nothing about another.
+it, or else all those in the folders below, since one project's tests prove nothing about another.
 """
 
 import posixpath
@@ -72,16 +71,12 @@ def list_project_checks(look: ProjectFiles, start: str = "", goal: str = "") -> 
         places = ", ".join(f"{place}/" for place, _ in below)
         said = "name one of them in the goal, or start in it (--dir), to check only that"
         return [Check(command, f"there are {len(below)} projects ({places}); {said}")]
-    here = next(iter(projects), "")
-    return [_move(check, here) for check in _list_files(look.inside(here))]
-
-
-def _list_files(look: ProjectFiles) -> list[Check]:
-    """List the check of a project whose files say nothing of tests: it runs each test file with its language's
-    program."""
-    tests = [path for path in look.near if is_test_name(path) and f".{find_suffix(path)}" in RUNNABLE]
-    alone = [check for path in tests[:_MOST_PROJECTS] if (check := find_file_check(path, look))]
-    return [Check(" && ".join(check.command for check in alone), f"there is a {alone[0].why}")] if alone else []
+    # Where no file says how to test, each test file runs with its language's program.
+    home = look.inside(next(iter(projects), ""))
+    tests = [path for path in home.near if is_test_name(path) and f".{find_suffix(path)}" in RUNNABLE]
+    alone = [check for path in tests[:_MOST_PROJECTS] if (check := find_file_check(path, home))]
+    command = " && ".join(check.command for check in alone)
+    return [_move(Check(command, f"there is a {alone[0].why}"), home.folder)] if alone else []
 
 
 def _move(check: Check, place: str) -> Check:

@@ -55,10 +55,9 @@ def is_harmless(command: str) -> bool:
 def list_setups(language: Language, look: ProjectFiles) -> Iterator[tuple[str, str]]:
     """List the commands that may install a project's packages, and their files: CI's, then those of lock files."""
     for found in list_commands(look):
-        shown = language.installs and re.match(rf"(?:{language.installs})", found.command)
         # These options install tools for the whole machine.
-        tools = re.search(r"\s(?:-g|--global|--user)\b", found.command)
-        if shown and not tools and is_harmless(found.command) and is_ci(found.why):
+        fits = rf"(?!.*\s(?:-g|--global|--user)\b)(?:{language.installs})"
+        if language.installs and re.match(fits, found.command) and is_harmless(found.command) and is_ci(found.why):
             yield found.command, found.why
     for pattern, command in language.setups:
         if named := next((path for path in look.near if re.fullmatch(pattern, path)), ""):
@@ -103,7 +102,5 @@ def _list_lines(lines: Sequence[str]) -> Iterator[str]:
 def _unwrap(line: str) -> str:
     """Strip list marks, keys, quotes and placeholders from a line's command."""
     bare = re.sub(rf"^\s*{_KEY}", "", line).rstrip(" \t,|>")
-    bare = bare[1:-1].strip() if bare.startswith("[") and bare.endswith("]") else bare
-    if len(bare) > 1 and bare[0] in "\"'" and bare.rfind(bare[0]) == len(bare) - 1:
-        bare = bare[1:-1]
+    bare = re.sub(r"^([\"'])(.*)\1$", r"\2", re.sub(r"^\[(.*)\]$", r"\1", bare).strip())
     return re.sub(_PLACEHOLDER, lambda found: found[1] or "", bare).strip()
