@@ -68,7 +68,7 @@ _NOT_FOUND = (
 _ENDED = r"(?:Error|exit code|exit status) 12[67]\b|\bENOENT|_execute_child\n|Can't exec \"|\bexec: \"|open3: exec"
 _UNREACHABLE = (
     r"(?i)(?:(?:failed to|could ?n[o']t) resolve (?:host:? )?'?|getaddrinfo \w+ |tcp: lookup |unknown ?host\w*:? "
-    r"|host address ['‘])([\w-]+(?:\.[\w-]+)+)|in name resolution|service not known|errno -[235]\]|gaierror|network is unreachable"
+    r"|host address ['‘])([\w-]+(?:\.[\w-]+)+)|in name resolution|service not known|gaierror|network is unreach"
 )
 _REFUSED = r"(?i)connection refused|econnrefused|connect[^\n]{0,80}(?:Permission denied|EACCES|EPERM|not permitted)"
 _ADDRESS = r"""(?:127\.0\.0\.1|localhost|::1)["')]*[:, ]+(?:port[ =:]+)?(\d{2,5})|port[ =]+(\d{2,5})"""
