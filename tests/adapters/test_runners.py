@@ -54,7 +54,6 @@ REPORT = "/scratch/r.xml"
         ("node_modules/.bin/vitest", "vitest"),
         ("node --experimental-vm-modules node_modules/jest/bin/jest.js", "jest"),
         ("cross-env NODE_ENV=test jest", "jest"),
-        ("npx react-scripts test", "jest"),
         ("go test ./...", "go"),
         ("go -C sub test ./...", "go"),
         ("cargo test", "cargo"),

@@ -12,7 +12,7 @@ from shlex import quote
 
 from bough.core.acceptance.probes import OUTPUT, SCRIPT, SCRIPT_PATH, Form, Probe, ProbeResult
 from bough.core.acceptance.verdict import Check
-from bough.core.verdict.check_run import CommandResult, cut_middle
+from bough.core.verdict.check_run import NOT_STARTED, CommandResult, cut_middle
 from bough.core.verdict.languages.python.interpreter import make_interpreter_command
 from bough.core.verdict.paths import find_stem, last_segment, parent_folder
 from bough.core.verdict.registry import find_language
@@ -29,7 +29,6 @@ _SCRIPT_HOW = (
     "what it needs in `$(mktemp -d)`, starts the product as its users do, compares what it prints and ends "
     "with `exit 1` where something is not as asked."
 )
-_COULD_NOT_START = (126, 127)
 _ENDS_ITSELF = r"\b_?exit\b|\bquit\(|SystemExit|\.main\(|^__(?:END|DATA)__"
 """Pattern for a case that may end before its last line on its own account."""
 
@@ -73,7 +72,7 @@ def read_probe(probe: Probe, finished: CommandResult, text: str, mark: str = "")
     ended = f"killed {finished.killed}" if finished.killed else f"exit status {status}"
     said = cut_middle(text.rstrip("\n"), OUTPUT) or ended
     # The product may exit with 126 or 127 too: these mean that the case did not start only if nothing was printed.
-    unreadable = _is_unreadable(probe, text) or (status in _COULD_NOT_START and not text.strip())
+    unreadable = _is_unreadable(probe, text) or (status in NOT_STARTED and not text.strip())
     return ProbeResult(probe.name, "broken" if unreadable and status is not None else "failed", said)
 
 

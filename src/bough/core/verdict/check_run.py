@@ -231,10 +231,10 @@ def describe_result(finished: CommandResult) -> str:
     status, took = finished.exit_status, f"{finished.seconds:.1f} s"
     if status == 0:
         return f"the check passed (exit status 0 in {took})"
-    if finished.killed.endswith("of output"):
-        return f"the check was killed {finished.killed}: make it print less"
     if status is None:
-        return f"the check was killed {finished.killed}: make it faster, or raise check_timeout under [limits]"
+        loud = finished.killed.endswith("of output")
+        less = "make it print less" if loud else "make it faster, or raise check_timeout under [limits]"
+        return f"the check was killed {finished.killed}: {less}"
     if status == 127:
         return "the check's command was not found (exit status 127): is it installed, and spelled right?"
     if status == 126:

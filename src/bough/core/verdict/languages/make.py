@@ -56,13 +56,8 @@ class Make(Runner):
 def _list_targets(look: ProjectFiles, path: str, seen: set[str]) -> Iterator[str]:
     """List the targets of a file and of those that it includes; `seen`: the files that were read already."""
     seen.add(path)
-    inside_define = False
     joined = re.sub(r"(?<!\\)\\\r?\n", " ", look.text(path)).splitlines()
     for line in (line if line.startswith("\t") else re.sub(r"(?<!\\)#.*", "", line).rstrip() for line in joined):
-        word = line.split(maxsplit=1)[0] if line.split() else ""
-        if inside_define or word == "define":
-            inside_define = word != "endef"
-            continue
         include = re.fullmatch(_INCLUDE, line.strip())
         if include and len(seen) < _MOST_FILES:
             for name in (one for one in include[1].split() if not re.fullmatch(r"\$[({].*", one) or "/" in one):
@@ -79,8 +74,6 @@ def _parse_targets(line: str) -> Iterator[str]:
     # `test: FLAGS = -x` gives a target a variable; it does not define the target.
     if rule is None or re.match(_OWN_VARIABLE, rule["rest"]):
         return
-    if "$(" in re.sub(r"\$\([^()]*\)", "", rule["targets"]):
-        return  # The colon is inside a `$(…)` call, so this line is no rule.
     for name in rule["targets"].split():
         if "%" not in name and "$" not in name and not re.fullmatch(r"\.[A-Z_]+", name):
             yield name

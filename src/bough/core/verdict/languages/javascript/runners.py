@@ -7,10 +7,9 @@ from shlex import quote
 from typing import Any
 
 from bough.core.acceptance.verdict import Case, CaseOutcome
-from bough.core.shell_syntax import Part, get_program_name, get_word
 from bough.core.verdict.check_run import make_case
 from bough.core.verdict.junit import MOST_TEXT
-from bough.core.verdict.paths import find_stem, last_segment, list_parents, parent_folder
+from bough.core.verdict.paths import find_stem
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.runner import ProjectCommand, Runner, read_json, strip_file
 from bough.core.verdict.texts import parse_object
@@ -36,9 +35,7 @@ class JavaScript(Runner):
     def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
         if not self.chosen(look):
             return
-        nested = {parent_folder(path) for path in look if last_segment(path) == "package.json"} - {""}
-        tests = (path for path in look if _is_test(path))
-        own = next((path for path in tests if not nested.intersection(list_parents(path))), None)
+        own = next((path for path in look if _is_test(path)), None)
         why = f"{self.name} is in package.json" if find_test_tool(look) else f"there are JavaScript tests ({own})"
         if own:
             yield ProjectCommand(self.command(look), why)
@@ -124,11 +121,6 @@ class Jest(_ByTitle):
         r"(?:Test Suites: +(?:(?P<least>\d{1,9}) failed, )?(?:\d{1,9} [a-z]+, )*(?:\d+ of )?\d{1,9} total\n)?"
         rf"Tests: +(?P<counts>(?:\d{{1,9}} [a-z]+, )*)\d{{1,9}} total{_NO_TESTS}"
     )
-
-    def recognise(self, part: Part, at: int) -> int | None:
-        if get_program_name(part, at) == "react-scripts" and get_word(part, at + 1) == "test":
-            return at + 1
-        return super().recognise(part, at)
 
     def read(self, report: bytes, root: str = "") -> tuple[Case, ...] | None:
         return read_json(report, lambda found: _list_jest_cases(found["testResults"], root))

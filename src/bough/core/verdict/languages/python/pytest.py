@@ -27,10 +27,8 @@ class Tox(Runner):
     sections = (("pyproject.toml", "tool.tox"), ("setup.cfg", "tox:tox"))
     # Run only one of tox's environments: the rest is for other interpreters, documents and releases.
     starts = (
-        (r"tox\.ini", r"(?m)^\[(tox|testenv.*)\]", "tox -e py"),
-        (r"tox\.toml", "", "tox -e py"),
-        (r"pyproject\.toml", r"(?m)^\[tool\.tox[.\]]", "tox -e py"),
-        (r"setup\.cfg", r"(?m)^\[tox:tox\]", "tox -e py"),
+        (r"tox\.(?:ini|toml)", r"(?m)^\[(tox|testenv.*)\]|^\[?env", "tox -e py"),
+        (r"pyproject\.toml|setup\.cfg", r"(?m)^\[(tool\.tox[.\]]|tox:tox\])", "tox -e py"),
     )
 
 
