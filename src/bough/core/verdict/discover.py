@@ -50,8 +50,7 @@ def list_checks(
     name = "" if task == GOAL else last_segment(task)
     # A file outside the workspace, or in a language without a runner, cannot be the check.
     path = posixpath.normpath((step.test_file or "").strip() or "/")
-    inside = not path.startswith("/") and ".." not in path.split("/")
-    if inside and (found := find_file_check(path, look)):
+    if not path.startswith(("/", "../")) and (found := find_file_check(path, look)):
         return [replace(found, why=f"its step names {path}")]
     if name and (found := _find_named_after(name, look)):
         return [found]
@@ -68,7 +67,6 @@ def _find_named_after(name: str, look: ProjectFiles) -> Check | None:
     id = "[-_. ]".join(map(re.escape, re.split("[-_. ]", name)))
     pattern = rf"(?i)test[-_. ]{id}|{id}[-_. ](?:test|spec)"
     named = [path for path in look if find_suffix(path) in ranks and re.fullmatch(pattern, find_stem(path))]
-    # The files are in order: those nearer the top come first.
     named.sort(key=lambda path: (parent_folder(path) != "tests", ranks[find_suffix(path)]))
     more = f" ({len(named) - 1} more of that name)" if len(named) > 1 else ""
     found = next(filter(None, (find_file_check(path, look) for path in named)), None)

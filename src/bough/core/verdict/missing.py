@@ -43,8 +43,7 @@ _SOUGHT = (
     r"[\"'`]?([\w.+-]+)[\"']? *(?:found: no\b.*|.*not found.*|\(missing.*|)"
 )
 """Pattern for lines about something that was looked for and is not there."""
-_FOR_TESTS = r"(?i)unit|test|catch|check|cmocka|criterion|spec|mock"
-"""Pattern for names of libraries that tests are written with."""
+_FOR_TESTS = r"(?i)unit|test|catch|check|cmocka|criterion|spec|mock"  # Names of libraries that tests are written with.
 _NAMES = (
     r"[\"'`‘]([\w.+@/:-]+)[\"'’`]|(?<= )-l(\w+)|([\w+-]+)(?:/[\w+.-]+)*\.h\w*: No|(?:package|library|find|locate|load) "
     r"[(]?([\w:.+-]+)|\b([\w.+:-]+) (?:(?:package|library) )?(?:is |are )?(?:not found|required|not available)"
@@ -56,8 +55,7 @@ _NO_TARGET = (
     r"|Cannot find module '/|No such file or directory: '\S*\.(?:py|sh|js)'|\b[a-z]+-1\.\d+: (?:command )?not found"
 )
 _NO_TESTS = r"(?i:no tests ran|no (?:tests?|specs)(?: files?)? (?:were )?found)|Could not find '(?!.*/node_modules/)"
-_READ = 20_000
-"""Number of characters at the end of an output that are searched for the reason."""
+_READ = 20_000  # Characters at the end of an output that are searched for the reason.
 _UNDECLARED = ", and nothing here declares it"
 _NOT_FOUND = (
     # A build system's own version (`aclocal-1.14`) made files of the project; another candidate rebuilds them.

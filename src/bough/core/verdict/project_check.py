@@ -33,8 +33,7 @@ _PROGRAMS = frozenset(name for language in LANGUAGES for name in language.progra
 _INSTALLS = re.compile("|".join(language.installs for language in LANGUAGES if language.installs))
 _OWN_SETUP = r"\bbundle exec |\bopam exec -- |\bxvfb-run (?:-\S+ )*|(?<![\w./-])(?:\./)?vendor/bin/"
 """Pattern for what makes a command need the project's own set-up, or that of its CI, which installs programs."""
-_COVERAGE = r" (?:-lluacov|--coverage(?:-[\w-]+)?(?:=\S+)?)(?= |$)"
-"""Pattern for arguments that measure coverage, which tests nothing."""
+_COVERAGE = r" (?:-lluacov|--coverage(?:-[\w-]+)?(?:=\S+)?)(?= |$)"  # Measuring coverage tests nothing.
 _NO_SELECTION = r"(?:\s*-\S+(?:\s+(?:'[^'/]*'|\"[^\"/]*\"|[^\s/'\"-][^\s/'\"]*))?)*\s*"
 """Pattern for options, each with its value, that name no file or folder."""
 _TESTY = r"(?i)(?:^|[-_.])(?:run|self)?[-_]?(?:unit)?tests?(?:$|[-_.\d])"
@@ -58,7 +57,8 @@ def list_project_checks(look: ProjectFiles, start: str = "", goal: str = "") -> 
     projects = [way for way in ways if any(f"{way}/{name}" in look.files for name in MANIFESTS)]
     for here in (*projects, ""):
         if checks := _list_checks_in(look.inside(here)):
-            return [_move(check, here) for check in checks]
+            said = f", in {here}/" if here else ""
+            return [replace(one, command=run_in_folder(here, one.command), why=f"{one.why}{said}") for one in checks]
     # If `start` is in a project without tests, do not use the tests of projects elsewhere.
     below = _list_checks_below(look, start) or (_list_checks_below(look, "") if start and not projects else [])
     meant = below if len(below) == 1 else [one for one in below if _is_meant(one[0], goal)]
@@ -76,12 +76,7 @@ def list_project_checks(look: ProjectFiles, start: str = "", goal: str = "") -> 
     tests = [path for path in home.near if is_test_name(path) and f".{find_suffix(path)}" in RUNNABLE]
     alone = [check for path in tests[:_MOST_PROJECTS] if (check := find_file_check(path, home))]
     command = " && ".join(check.command for check in alone)
-    return [_move(Check(command, f"there is a {alone[0].why}"), home.folder)] if alone else []
-
-
-def _move(check: Check, place: str) -> Check:
-    why = f"{check.why}, in {place}/" if place else check.why
-    return replace(check, command=run_in_folder(place, check.command), why=why)
+    return [Check(run_in_folder(home.folder, command), f"there is a {alone[0].why}")] if alone else []
 
 
 def _is_meant(place: str, goal: str) -> bool:
