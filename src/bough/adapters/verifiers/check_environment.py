@@ -229,7 +229,6 @@ _PROVIDED = {
     "start": f"Provide what it asks for (`{{}}`), {OR_ANOTHER} with {_CHECK}; should the work repair this, say so in "
     "the goal.",
     "ignored": 'Let every checkout have it: `[workspace] copy = ["{}"]` in bough.toml, or put it under git.',
-    "terminal": f"Pass a check that runs without a terminal: {_CHECK}.",
     "output": "Make it print less, or pass a check that runs a part: `--check CMD`.",
     "program": "Make it executable (`chmod +x`), or pass how it is run: `--check CMD`.",
     "time": "Raise the limit (`[check] timeout` in bough.toml, in seconds), or pass a check that runs a part: `--check "

@@ -46,7 +46,7 @@ class Missing(Struct, frozen=True):
 
     kind: Literal[
         "command", "package", "service", "loopback", "network", "permission", "submodule",
-        "target", "tests", "time", "output", "program", "script", "terminal", "start", "ignored",
+        "target", "tests", "time", "output", "program", "script", "start", "ignored",
     ]  # fmt: skip
     name: str
     """The missing thing: a command, a package, the lines with which it stops, a service's address, or a host."""
@@ -81,7 +81,6 @@ _LACKING = {
     "output": "it printed more than is kept, and was ended",
     "start": "it stops before its first test: {}",
     "ignored": "{} is ignored by git, so no checkout has it",
-    "terminal": "it needs a terminal, which commands do not have",
     "program": "{} cannot be executed",
     "script": "{} is not there",
 }

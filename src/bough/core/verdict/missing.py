@@ -132,8 +132,7 @@ def find_stop(status: int | None, command: str, text: str, report: Report, base:
     if report.cases or report.passed + report.failed or count_told(text) or find_signal(status):
         return None
     # What the project's own build makes (`./tool: not found`) is missing only because the build did not run.
-    own = _UNMADE if status not in NOT_STARTED else r"(?!)"
-    lines = [line.strip() for line in text[-_READ:].splitlines() if line.strip() and not re.search(own, line)]
+    lines = [line.strip() for line in text[-_READ:].splitlines() if line.strip() and not re.search(_UNMADE, line)]
     hard = next((at for at, line in enumerate(lines) if re.match(_STOPS, line)), None)
     weak = next((at for at in range(len(lines) - 1, -1, -1) if re.search(ABSENCE, lines[at])), None)
     around = lines[max((hard or 0) - 5, 0) :]
@@ -211,10 +210,9 @@ def _is_written(idle: Missing, base: ProjectFacts) -> bool:
     without any, or a target in a project without a file that could define one."""
     if idle.kind in ("script", "program"):
         return idle.kind == "script"
-    target = idle.kind == "target"
     named = re.findall(r"['\"`‘]([^'\"`’]+)", idle.name)
     names = [path for path in base.paths if last_segment(path) != "conftest.py"]  # conftest.py holds no test itself.
-    begun = any(last_segment(path) in MANIFESTS if target else is_test_path(path) for path in names)
+    begun = any(last_segment(path) in MANIFESTS if idle.kind == "target" else is_test_path(path) for path in names)
     return not begun or any(_is_named(last_segment(name), base.goal) for name in named)
 
 
@@ -323,9 +321,7 @@ def _find_missing_command(status: int | None, command: str, text: str, base: Pro
 
 
 def _find_elsewhere(said: str) -> Missing | None:
-    """Find a host, service, terminal or path that is not available here, or that commands may not use."""
-    if re.search(r"(?i)(?:standard input|stdin|input device) is not a (?:tty|terminal)", said):
-        return Missing("terminal", "")
+    """Find a host, service or path that is not available here, or that commands may not use."""
     hosts = re.findall(_UNREACHABLE, said)
     if hosts and (any(hosts) or not re.search(_REFUSED, said)):
         return Missing("network", next(filter(None, hosts), "another host"))
