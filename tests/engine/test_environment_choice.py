@@ -188,7 +188,7 @@ def test_advice_says_where_a_service_a_host_and_a_module_go() -> None:
 
 @pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 def test_what_debian_has_is_named_by_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    known = "re2c 3 bash-completion 2 lua-expat 1 libtext-csv-xs-perl 1 libclass-accessor-perl 0.5 libold-dev '(none)'"
+    known = "re2c 3 bash-completion 2 libtext-csv-xs-perl 1 libclass-accessor-perl 0.5 libold-dev '(none)'"
     lists = f"printf '%s:\\n  Installed: (none)\\n  Candidate: %s\\n' {known}"
     for name, body in (("apt-get", ""), ("apt-cache", lists)):
         (tmp_path / name).write_text(f"#!/bin/sh\n{body}\n")
@@ -209,7 +209,7 @@ def test_what_debian_has_is_named_by_its_package(tmp_path: Path, monkeypatch: py
     )
     assert "`apt-get install libtext-csv-xs-perl`" in advise("Can't locate Text/CSV_XS.pm in @INC")
     assert "`apt-get install bash-completion`" in advise('ERROR: Dependency "bash-completion" not found')
-    assert "`apt-get install lua-expat` as root, or `luarocks install luaexpat`" in advise("module 'lxp' not found:")
+    assert "Install lxp: `luarocks install lxp`" in advise("module 'lxp' not found:")
     assert "`apt-get install qt5-qmake`" in advise("*** ERROR: qmake not found. Make sure it is in your PATH.")
     assert "apt-get" not in advise("/usr/bin/ld: cannot find -lold: No such file")
 
