@@ -18,7 +18,7 @@ from bough.core.verdict.language import is_test_name
 from bough.core.verdict.languages.c import MAKE_INPUTS
 from bough.core.verdict.paths import find_stem, find_suffix, last_segment, list_parents, parent_folder
 from bough.core.verdict.project_files import ProjectFiles, run_in_folder
-from bough.core.verdict.registry import LANGUAGES, MANIFESTS, RUNNERS, find_runner, recognise
+from bough.core.verdict.registry import LANGUAGES, MANIFESTS, RUNNERS, find_language, find_runner, recognise
 from bough.core.verdict.runner import ProjectCommand, find_commands
 from bough.core.verdict.stated_commands import is_ci, is_harmless, list_commands
 
@@ -159,7 +159,7 @@ def find_file_check(path: str, look: ProjectFiles) -> Check | None:
     file, _, test = path.partition("::")
     suffix = f".{find_suffix(file)}"
     for runner in (one for one in RUNNERS if suffix in one.suffixes):
-        home = runner.home(file, look)
+        home = runner.home(file, look, find_language(file).manifests)
         inside = file[len(home) + 1 :] if home else file
         made = runner.file(f"./{inside}" if inside.startswith("-") else inside, look.inside(home), test)
         if made is not None:

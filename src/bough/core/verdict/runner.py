@@ -66,8 +66,6 @@ class Runner:
     """Pattern for names of files that define what the runner runs; they belong to the tests if the check uses it."""
     suffixes: ClassVar[tuple[str, ...]] = ()
     """Suffixes of test files that the runner can run one by one."""
-    manifests: ClassVar[tuple[str, ...]] = ()
-    """Names of files that mark the folder in which the runner must be started."""
     runs_tests_of: ClassVar[tuple[str, ...]] = ()
     """Names of other runners whose tests this one runs too."""
     wraps: ClassVar[bool] = False
@@ -87,8 +85,7 @@ class Runner:
     program: ClassVar[tuple[str, ...]] = ()
     """The runner's program, followed by the subcommands that run tests (none if it has no other subcommands)."""
     report_flag: ClassVar[str] = ""
-    """Flag, placed right after the program's name, that makes the runner name its tests or continue after the first
-    failure."""
+    """Flag right after the program's name that makes the runner name its tests, or continue after a failure."""
     report_arguments: ClassVar[str] = ""
     """Arguments at the end of the command that make the runner write a report to `{report}`."""
     reports_already: ClassVar[str] = ""
@@ -229,8 +226,9 @@ class Runner:
         """Return the command that runs one test file (or one test in it). The file need not exist yet."""
         return self.one_file.replace("{file}", quote(path)) or None
 
-    def home(self, path: str, look: ProjectFiles) -> str:
-        return look.home(path, *self.manifests)
+    def home(self, path: str, look: ProjectFiles, manifests: Sequence[str]) -> str:
+        """Find the folder in which the runner must be started for a test file, by the manifests of its language."""
+        return look.home(path, *manifests)
 
     def find_targets(self, look: ProjectFiles) -> tuple[str, frozenset[str]]:
         """Return the file that defines this runner's targets in the project, and their names; both may be empty."""

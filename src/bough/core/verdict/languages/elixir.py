@@ -7,7 +7,6 @@ from bough.core.verdict.runner import Runner
 class Mix(Runner):
     name = "mix"
     suffixes = (".exs",)
-    manifests = ("mix.exs",)
     starts = ((r"mix\.exs", "", "mix test"),)
     one_file = "mix test {file}"
 

@@ -29,7 +29,6 @@ class Go(Runner):
     )
     in_parts = True
     suffixes = (".go",)
-    manifests = ("go.mod",)
 
     def narrow(self, command: str, ids: Sequence[str]) -> str | None:
         names = sorted({strip_file(one).split("/")[0] for one in ids})

@@ -16,7 +16,6 @@ class PhpUnit(Runner):
     program = ("phpunit",)
     interpreters = ("php",)
     suffixes = (".php",)
-    manifests = ("composer.json",)
     report_arguments = "--log-junit {report}"
     reports_already = "--log-junit"
     one_file = "vendor/bin/phpunit {file}"

@@ -20,7 +20,6 @@ class RSpec(Runner):
     settings = r"\.rspec"
     program = ("rspec",)
     suffixes = (".rb",)
-    manifests = ("Gemfile",)
     closes = (
         r"(?P<total>\d{1,9}) examples?, (?P<failed>\d{1,9}) failures?(?:, (?P<skipped>\d{1,9}) pending)?"
         r"(?:, (?P<failed2>\d{1,9}) errors? occurred outside of examples)?"
@@ -67,7 +66,6 @@ class Minitest(Runner):
 
     name = "minitest"
     suffixes = (".rb",)
-    manifests = ("Gemfile",)
     closes = (
         r"(?P<total>\d{1,9}) (?:runs|tests), \d+ assertions, (?P<failed>\d{1,9}) failures, (?P<failed2>\d{1,9}) errors"
         r"(?:, (?P<skipped>\d{1,9}) (?:skips|pendings))?.*"

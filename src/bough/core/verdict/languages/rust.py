@@ -28,7 +28,6 @@ class Cargo(Runner):
     settings = r"nextest\.toml|rust-toolchain(\.toml)?"
     sections = tuple(("Cargo.toml", name) for name in ("test", "bench", "bin", "lib", "profile", "lints"))
     suffixes = (".rs",)
-    manifests = ("Cargo.toml",)
     program = ("cargo", "test", "t")
     report_flag = "--no-fail-fast"
     closes = (

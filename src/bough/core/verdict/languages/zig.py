@@ -10,7 +10,6 @@ from bough.core.verdict.texts import find_closing_brace
 class Zig(Runner):
     name = "zig"
     suffixes = (".zig",)
-    manifests = ("build.zig",)
     starts = ((r"build\.zig", "", "zig build test"),)
     one_file = "zig test {file}"
     closes = (

@@ -43,7 +43,7 @@ class JavaScript(Runner):
     def file(self, path: str, look: ProjectFiles, test: str) -> str | None:
         return self.command(look, f" {quote(path)}") if self.chosen(look) else None
 
-    def home(self, path: str, look: ProjectFiles) -> str:
+    def home(self, path: str, look: ProjectFiles, manifests: Sequence[str]) -> str:
         """Find the nearest package above the file that has a test tool, or else the nearest package."""
         nearest = home = look.home(path, "package.json")
         while home and not find_test_tool(look.inside(home)):

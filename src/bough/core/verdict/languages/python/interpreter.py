@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from collections.abc import Sequence
 from posixpath import join as join_paths
 from typing import ClassVar
 
@@ -60,7 +61,9 @@ class PythonRunner(Runner):
     """A runner of tests in Python files."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".py",)
-    manifests = MANIFESTS
+
+    def home(self, path: str, look: ProjectFiles, manifests: Sequence[str]) -> str:
+        return look.home(path, *MANIFESTS)
 
 
 def make_interpreter_command(command: str) -> str:
