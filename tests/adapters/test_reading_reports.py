@@ -97,7 +97,6 @@ def test_ids_are_what_the_runner_itself_takes(attributes: str, name: str) -> Non
         ("<failure/><error/>", "error"),
         ("<error/><failure/>", "error"),
         ("<skipped/><failure/>", "failed"),
-        ('<skipped type="todo"/><failure/>', "skipped"),
         ("<flakyFailure/>", "passed"),
         ("<rerunFailure/><failure/>", "failed"),
     ],

@@ -121,16 +121,11 @@ def explain_acceptance(ran: CheckRun, baseline: Baseline, lost: str, accepts: bo
     if not still or not still <= ({*aside, *known} if accepts else {*aside}):
         return ""
     fixed = _count_fixed(now, before)
-    more = max(0, now.passed - before.passed - fixed)
-    good = [f"{fixed} previously failing now pass"] if fixed else []
-    good += [f"{more} new"] if more else []
-    also = f" ({', '.join(good)})" if good else ""
+    passed = f"{count_tests(now.passed)} passed" + f" ({fixed} previously failing now pass)" * bool(fixed)
     if still <= {*aside}:
-        apart = describe_aside({id: baseline.aside[id] for id in still})
-        return f"{count_tests(now.passed)} passed{also}; set aside: {apart}"
-    count = len(still)
-    fail = "1 test fails as it" if count == 1 else f"{count} tests fail as they"
-    return f"no new failure: {count_tests(now.passed)} passed{also}; {fail} did before the work (accepted)"
+        return f"{passed}; set aside: {describe_aside({id: baseline.aside[id] for id in still})}"
+    fail = "1 test fails as it" if len(still) == 1 else f"{len(still)} tests fail as they"
+    return f"no new failure: {passed}; {fail} did before the work (accepted)"
 
 
 def describe_aside(aside: Mapping[str, str]) -> str:
