@@ -185,8 +185,9 @@ def list_packages(said: str, paths: Collection[str]) -> list[tuple[str, str, str
     names = [name for name in bare if len(name) > 1 and name[0] != "/" and name.casefold() not in COMMON]
     return [
         # A header (`lua.h`) is not in the package of a program of its name.
-        (f"{name}.h" if f"{name}.h: No" in said else name, debian.format(package.lower()), get.format(name))
+        (shown[0] if shown else name, debian.format(package.lower()), get.format(name))
         for name in names
+        for shown in (re.search(rf"\b{re.escape(name)}\.h(?=: No)", said),)
         for package in (re.sub(r"::|[_/:.]", "-", re.sub(r"^lib(?=\w\w)", "", name)),)
         for debian, get in (*forms, ("lib{}-dev", ""), ("{}", ""))
     ]
