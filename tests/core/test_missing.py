@@ -53,6 +53,7 @@ COULD_NOT_RUN = [
     (1, 'generate.go:3: running "stringer": exec: "stringer": executable file not found in $PATH', "`stringer`"),
     (1, "spawn: No such file or directory - ditaa (Errno::ENOENT)", "`ditaa`"),
     (1, "meson.build:9:0: ERROR: Program 'gperf' not found or not executable", "Program 'gperf' not found"),
+    (1, "git: 'send-email' is not a git command. See 'git --help'.\nFAILED", "the command `send-email`"),
     (1, "E   ModuleNotFoundError: No module named 'psutil'", "psutil is not installed"),
     (2, "/bin/sh: 1: ./cdecl: not found\nmake: *** [Makefile:9: test] Error 127", ""),
     (127, "sh: 1: eslint: not found", "the command `eslint` is not found"),

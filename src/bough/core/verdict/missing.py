@@ -61,9 +61,11 @@ _NOT_FOUND = (
     # A build system's own version (`aclocal-1.14`) made files of the project; another candidate rebuilds them.
     r"(?m)(?:^|[\s:'‘`])(?![a-z]+-1\.\d+: |[\w.-]+\.sh: No such)([\w.+@/-]+)['’`]?: "
     r"(?:(?:command )?not found|No such file or directory|Permission denied)\s*$"
-    r"|(?:command not found:|Can't exec|\bexec:|exec of|directory -|_child\n[^']*directory:) [\"']?([\w.+@/-]+)"
+    r"|(?:command not found:|\bgit:|Can't exec|\bexec:|exec of|directory -|_child\n[^']*directory:) [\"']?([\w.+@/-]+)"
 )
-_ENDED = r"(?:Error|exit code|exit status) 12[67]\b|\bENOENT|_execute_child\n|Can't exec \"|\bexec: \"|open3: exec"
+_ENDED = (
+    r"(?:Error|exit \w+) 12[67]\b|\bENOENT|_execute_child\n|Can't exec \"|\bexec: \"|open3: exec|is not a git command"
+)
 _UNREACHABLE = (
     r"(?i)(?:(?:failed to|could ?n[o']t) resolve (?:host:? )?'?|getaddrinfo \w+ |tcp: lookup |unknown ?host\w*:? "
     r"|host address ['‘])([\w-]+(?:\.[\w-]+)+)|in name resolution|service not known|gaierror|network is unreach"

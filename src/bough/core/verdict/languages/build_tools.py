@@ -133,7 +133,7 @@ _DEBIAN = dict(
     protoc=protobuf-compiler xmllint=libxml2-utils docbook2man=docbook-utils nosetests=python3-nose ocamlopt=ocaml
     glib-compile-resources=libglib2.0-dev-bin glib-compile-schemas=libglib2.0-bin gdbus-codegen=libglib2.0-dev-bin
     desktop-file-validate=desktop-file-utils rsvg-convert=librsvg2-bin wish=tk lrelease=qttools5-dev-tools
-    gdc git-send-email=git-email ldc2=ldc fpc vapigen=valac iverilog gforth prove6=raku
+    gdc send-email=git-email ldc2=ldc fpc vapigen=valac iverilog gforth prove6=raku
     """.split()  # noqa: SIM905
 )
 """Names of Debian packages by a program that each contains."""
