@@ -63,9 +63,7 @@ _NOT_FOUND = (
     r"(?:(?:command )?not found|No such file or directory|Permission denied)\s*$"
     r"|(?:command not found:|\bgit:|Can't exec|\bexec:|exec of|directory -|_child\n[^']*directory:) [\"']?([\w.+@/-]+)"
 )
-_ENDED = (
-    r"(?:Error|exit \w+) 12[67]\b|\bENOENT|_execute_child\n|Can't exec \"|\bexec: \"|open3: exec|is not a git command"
-)
+_ENDED = r"(?:Error|exit \w+) 12[67]\b|\bENOENT|_execute_child\n|Can't exec \"|\bexec: \"|open3: exec|a git command"
 _UNREACHABLE = (
     r"(?i)(?:(?:failed to|could ?n[o']t) resolve (?:host:? )?'?|getaddrinfo \w+ |tcp: lookup |unknown ?host\w*:? "
     r"|host address ['‘])([\w-]+(?:\.[\w-]+)+)|in name resolution|service not known|gaierror|network is unreach"
