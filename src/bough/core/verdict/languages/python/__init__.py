@@ -156,10 +156,8 @@ class Python(Language):
 
     def explain_install(self, missing: Missing, environment: str, prefix: str) -> str:
         if environment:
-            how = f"`{prefix}/bin/python -m pip install {missing.name}`"
-            return f"It is not in {environment}: install it there ({how})."
-        return (
-            "No virtual environment was found here: create one (`python3 -m venv .venv`, then `.venv/bin/pip "
-            f"install {missing.name}` and whatever else the project needs), or activate yours before you start "
-            "bough; `[workspace] setup` in bough.toml can create one for each checkout."
-        )
+            return (
+                f"It is not in {environment}: install it there (`{prefix}/bin/python -m pip install {missing.name}`)."
+            )
+        how = f"`python3 -m venv .venv && .venv/bin/pip install {missing.name}`"
+        return f"No virtual environment was found here: create one ({how}), or activate yours before you start bough."
