@@ -140,7 +140,7 @@ def _find_callee(bracket: str, before: str) -> str:
     if bracket == "[":
         return name if name.endswith("!") else "[" if re.search(r"[\w)\]\"']$", before) else ""
     gives = r"[=:,(\[{&|\w]$|(?:[=:,(\[{&|]|\b(?:return|in|if|elseif|while|expr)|[^)\sA-Za-z_$]\s*=>)\s+$"
-    return "" if re.search(gives, before) else "{"
+    return "" if re.search(gives, before) and not re.search(r"(?:\|\||&&)\s+$", before) else "{"
 
 
 def _find_head(frame: _Frame, left: str) -> str:
