@@ -244,3 +244,12 @@ def test_what_pip_installs_goes_into_an_environment() -> None:
     assert python.fit_setup("pip install nox", lacks, "") == "", "it provides something else"
     assert python.fit_setup("pip install pytest", lacks, "") == "python3 -m venv .venv && .venv/bin/pip install pytest"
     assert python.fit_setup("pip install -e .[test]", lacks, "the environment in .venv") == "pip install -e .[test]"
+
+
+@pytest.mark.parametrize(("path", "typed"), [("src/humanize/time.py", "-e ."), ("tests/test_a.py", "humanize")])
+def test_a_project_that_asks_for_its_own_version_has_to_be_installed(path: str, typed: str) -> None:
+    said = "E   importlib.metadata.PackageNotFoundError: No package metadata was found for humanize"
+    lacks = find_missing(2, "pytest", said, Report("exit status"), ProjectFacts({}, [path]))
+    assert lacks is not None and str(lacks) == "humanize is not installed"
+    python = next(each for each in LANGUAGES if each.name == "python")
+    assert f"pip install {typed}`" in python.explain_install(lacks, "", "")

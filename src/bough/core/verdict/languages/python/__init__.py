@@ -117,6 +117,10 @@ class Python(Language):
 
     def find_missing(self, texts: Iterable[str], manifests: Mapping[str, str], own: set[str]) -> Missing | None:
         said = list(texts)
+        if found := re.search(r"PackageNotFoundError: No package metadata was found for ([\w.-]+)", "\n".join(said)):
+            # A project that asks for its own version has to be installed.
+            get = "-e ." if found[1].lower().replace("-", "_") in own else found[1]
+            return Missing("package", found[1], "", self.name, get=get)
         return super().find_missing(said, manifests, own) or self._find_plugin(said, manifests)
 
     def _find_plugin(self, texts: Iterable[str], manifests: Mapping[str, str]) -> Missing | None:
@@ -155,9 +159,8 @@ class Python(Language):
         return setup if environment else f"python3 -m venv .venv && .venv/bin/pip install {rest}"
 
     def explain_install(self, missing: Missing, environment: str, prefix: str) -> str:
+        what = missing.get or missing.name
         if environment:
-            return (
-                f"It is not in {environment}: install it there (`{prefix}/bin/python -m pip install {missing.name}`)."
-            )
-        how = f"`python3 -m venv .venv && .venv/bin/pip install {missing.name}`"
+            return f"It is not in {environment}: install it there (`{prefix}/bin/python -m pip install {what}`)."
+        how = f"`python3 -m venv .venv && .venv/bin/pip install {what}`"
         return f"No virtual environment was found here: create one ({how}), or activate yours before you start bough."
