@@ -195,7 +195,8 @@ class Language:
         return f"{text}\n{self.case_end.replace('{mark}', mark)}\n" if self.case_end else text
 
     def find_missing(self, texts: Iterable[str], manifests: Mapping[str, str], own: set[str]) -> Missing | None:
-        """Find the first package that a failed check lacks, by its output `texts`. `own`: the project's own names."""
+        """Find the first package that a failed check lacks, by its output `texts`. `own`: the project's own names,
+        those of folders with a slash at the end."""
         undeclared = None
         for text in texts:
             if self.no_package and (found := re.search(self.no_package, text)):
@@ -203,10 +204,11 @@ class Language:
                 return self._complete(Missing("package", name, "", self.name))
             for found in re.finditer(self.no_module, text) if self.no_module else ():
                 name = next(filter(None, found.groups()), "")
-                if not name or {self.find_top(name), self.find_top(name).rpartition("::")[2]} & own:
+                top = self.find_top(name)
+                if not name or {top, f"{top}/", top.rpartition("::")[2]} & own:
                     continue
                 where = self.find_declaration(name, manifests)
-                known = Missing("package", self.find_top(name), where or "", self.name, where is not None, name)
+                known = Missing("package", top, where or "", self.name, where is not None, name)
                 if known.declared:
                     return self._complete(known)
                 undeclared = undeclared or self._complete(known)

@@ -173,8 +173,7 @@ def find_test_library(text: str) -> str:
 
 
 def list_packages(said: str, paths: Collection[str]) -> list[tuple[str, str, str]]:
-    """Guess what a check lacks, from its last lines: a name, the Debian package that may contain it, and the language's
-    own command that installs it. Whoever tells a person first looks up whether that package exists."""
+    """Guess what a check lacks by its last lines: names, Debian packages that may exist, and commands that install."""
     if not re.search(ABSENCE, said):
         return []
     suffixes = {path.rpartition(".")[2] for path in paths}
@@ -278,7 +277,7 @@ def _may_be_ours(missing: Missing, base: ProjectFacts) -> bool:
 def _list_own_names(base: ProjectFacts) -> set[str]:
     # `.github/tap.json` and `Build.PL` define no module.
     paths = [path for path in base.paths if not path.startswith(".") and not _configures(path)]
-    return {find_stem(one) for path in paths for one in (path, *re.sub(r"^(?:src|lib)/", "", path).split("/")[:1])}
+    return {*map(find_stem, paths), *(re.sub(r"^(?:(?:src|lib)/)?([^/]*/?).*", r"\1", path) for path in paths)}
 
 
 def _find_package(said: Iterable[str], base: ProjectFacts, own: set[str]) -> Missing | None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
-from bough.core.verdict.language import Language
+from bough.core.verdict.language import Language, Missing
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.runner import ProjectCommand, Runner
 
@@ -57,6 +57,10 @@ class Perl(Language):
     installs = "cpanm|cpan "
     gets = "cpan {}"
     debian = "lib{}-perl"
+
+    def find_missing(self, texts: Iterable[str], manifests: Mapping[str, str], own: set[str]) -> Missing | None:
+        # A folder (`lib/URI/`) is no module.
+        return super().find_missing(texts, manifests, {name for name in own if not name.endswith("/")})
 
     def find_top(self, module: str) -> str:
         return module.replace("/", "::")

@@ -119,7 +119,8 @@ class Python(Language):
         said = list(texts)
         if found := re.search(r"PackageNotFoundError: No package metadata was found for ([\w.-]+)", "\n".join(said)):
             # A project that asks for its own version has to be installed.
-            get = "-e ." if found[1].lower().replace("-", "_") in own else found[1]
+            name = found[1].lower().replace("-", "_")
+            get = "-e ." if {name, f"{name}/"} & own else found[1]
             return Missing("package", found[1], "", self.name, get=get)
         return super().find_missing(said, manifests, own) or self._find_plugin(said, manifests)
 
