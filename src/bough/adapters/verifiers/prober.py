@@ -53,16 +53,25 @@ def write_kept(probe: Probe, check: Check) -> str:
 class Prober:
     def __init__(self, runner: CheckRunner) -> None:
         self._runner, self._workspaces = runner, runner.workspaces
+        self._passed: dict[str, set[Probe]] = {}
+        """Passing probes, by tree: a merge, and the task above it, are often about the same tree."""
 
     async def form(self, task: Task) -> Form:
         changed = [change.path for change in await self._workspaces.changes(task.base, task.tree)]
         return case_programs.find_form(await self._workspaces.paths(task.tree), changed)
 
     async def probe(self, work: Work, chosen: Sequence[Probe], say: Say, once: bool = False) -> tuple[ProbeResult, ...]:
+        """Return the results of all probes; run those that are not known to pass on this very tree."""
+        known = self._passed.setdefault(work.task.tree, set())
+        fresh = [probe for probe in chosen if probe not in known]
+        ran = {one.name: one for one in await self._probe(work, fresh, say, once)} if fresh else {}
+        if not once:
+            known |= {probe for probe in fresh if ran[probe.name].outcome == "passed"}
+        return tuple(ran.get(probe.name) or ProbeResult(probe.name, "passed") for probe in chosen)
+
+    async def _probe(self, work: Work, chosen: Sequence[Probe], say: Say, once: bool) -> tuple[ProbeResult, ...]:
         """Run all probes at once, and each failing one again, alone: neither chance nor another may be the cause."""
         task = work.task
-        if not chosen:
-            return ()
         async with self._runner.checkout(work, task.tree) as workspace:
             mark = token_hex()
             made = {one.path: case_programs.make_file(one, mark) for one in chosen}
