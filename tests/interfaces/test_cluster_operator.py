@@ -123,7 +123,7 @@ def test_who_waits_for_a_worker_says_so_everywhere(tmp_path: Path, env: dict[str
         first.kill()
         first.wait()
         alone = until(
-            lambda: "no worker takes tasks" in (_waiting(project, env) or ""), "nobody says that all are gone"
+            lambda: "no worker has taken tasks since" in (_waiting(project, env) or ""), "nobody says that all are gone"
         )
         assert alone
         with worker(tmp_path / "two", env, "--tag", "gpu", "--name", "two"):
