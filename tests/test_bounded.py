@@ -47,7 +47,7 @@ from bough.core.verdict.texts import FileChange
 from bough.trust.files import Place
 from tests.sampling import in_turn, sample
 
-MOST = 2.0
+MOST = 4.0
 """Seconds of the processor for one reader and one text."""
 LONG, MANY, LONGEST_PATH = 100_000, 10_000, 4_096
 UNITS = (

@@ -46,7 +46,7 @@ def test_a_thousand_steps_load_at_once() -> None:
         plan = load(text, inputs={}).plan
         times.append(time.process_time() - began)
     assert count_leaves(plan.goal) == 1_000
-    assert min(times) < 0.2
+    assert min(times) < 0.5
 
 
 @in_turn

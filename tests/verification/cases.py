@@ -101,8 +101,8 @@ PROJECTS: dict[str, tuple[str, dict[str, str]]] = {
 
 
 PROGRAMS = frozenset(
-    """awk bats bc cargo cc cmake ctest elixir erl erlc escript g++ gcc gfortran go guile jq lua5.4 make mix node npm
-    ocaml perl php prove rspec ruby rustc sbcl sqlite3 swipl tclsh tsc
+    """Rscript awk bats bc cargo cc cmake ctest elixir erl erlc escript g++ gcc gfortran go guile jq lua5.4 make
+    meson mix node npm ocaml ocamlc perl php prove rspec ruby runghc rustc sbcl sqlite3 swipl tclsh tsc
     """.split()  # noqa: SIM905
 )
 """Programs of checks: a case whose program is absent does not run."""
@@ -269,8 +269,9 @@ class Case(Struct, forbid_unknown_fields=True, kw_only=True):
     def needs(self) -> str:
         """A program that it needs and that is not here; empty: none."""
         check = PROJECTS[self.project][0] if self.check is None else self.check
-        recipes = [text for path, text in self.files.items() if path == "Makefile" or path.endswith(".sh")]
-        named = PROGRAMS & {*re.findall(r"[\w.+]+", "\n".join([check, *recipes]).replace("$(CC)", "cc"))}
+        recipes = [text for path, text in self.files.items() if path.endswith(("Makefile", ".sh", "run.js"))]
+        said = "\n".join([check, *recipes]).replace("$(CC)", "cc").replace("/usr/share/nodejs/typescript", "tsc")
+        named = PROGRAMS & {*re.findall(r"[\w.+]+", said)}
         return next((program for program in sorted(named) if not shutil.which(program)), "")
 
 

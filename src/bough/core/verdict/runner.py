@@ -238,7 +238,7 @@ class Runner:
 def find_commands(rows: Iterable[tuple[str, str, str]], look: ProjectFiles) -> Iterable[ProjectCommand]:
     """Find the commands that fit a project: each row has a pattern for a path, one for its text, and the command."""
     for path, text, command in rows:
-        fitting = (near for near in look.near if re.fullmatch(path, near))
+        fitting = filter(re.compile(path).fullmatch, look.near)
         if named := next((near for near in fitting if not text or re.search(text, look.text(near))), ""):
             yield ProjectCommand(command.replace("{file}", quote(named)), f"there is a {named}")
 
