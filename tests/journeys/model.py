@@ -187,13 +187,8 @@ def examination(goals: list[Goal], asked: dict[int, str]) -> dict[str, object]:
     for quote, body in (case for goal in goals for case in goal.cases.items()):
         number = next((number for number, text in asked.items() if quote in text), None)
         if number is not None:
-            probes.append({"says": quote, "requirement": number, "quote": quote, "text": unittest_of(body)})
+            probes.append({"says": quote, "requirement": number, "quote": quote, "text": f"{body}\n"})
     return {"probes": probes}
-
-
-def unittest_of(body: str) -> str:
-    lines = "\n".join(f"        {line}" for line in body.splitlines())
-    return f"import unittest\n\n\nclass TestProbe(unittest.TestCase):\n    def test_what_was_asked(self):\n{lines}\n"
 
 
 ROLES = {

@@ -44,9 +44,9 @@ RIGHT = {
     CLAMP: ("bounds.py", "def clamp(number, low, high):\n    return max(low, min(number, high))\n"),
 }
 SHOWN = {
-    TOTAL: "from shop import total\nself.assertEqual(total(2, 3, 4), 9)",
-    SHOUT: "from words import shout\nself.assertEqual(shout('tree'), 'TREE')",
-    CLAMP: "from bounds import clamp\nself.assertEqual((clamp(9, 1, 5), clamp(0, 1, 5)), (5, 1))",
+    TOTAL: "from shop import total\nassert total(2, 3, 4) == 9",
+    SHOUT: "from words import shout\nassert shout('tree') == 'TREE'",
+    CLAMP: "from bounds import clamp\nassert (clamp(9, 1, 5), clamp(0, 1, 5)) == (5, 1)",
 }
 
 

@@ -13,7 +13,7 @@ from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 
 from tests.journeys.conftest import Meet
-from tests.journeys.model import Goal, Request, text_of, unittest_of
+from tests.journeys.model import Goal, Request, text_of
 from tests.journeys.person import BIN, CHECK, RIGHT, SHOUT, TOTAL, Person, goal
 from tests.sampling import sample
 from tests.wire import Reply
@@ -88,7 +88,7 @@ def test_a_wrong_change_is_refuted_by_a_case_that_the_person_can_run(meet: Meet)
 
 def test_a_case_that_nothing_demands_refutes_nothing(meet: Meet) -> None:
     """The examiner asserts too much, and a judge says so: what is left shows nothing."""
-    text = "from shop import total\nself.assertEqual(total('a', 'b'), 'ab')"
+    text = "from shop import total\nassert total('a', 'b') == 'ab'"
     ann = meet(goal(cases={TOTAL: text}))
     branch(ann)
     said = ann.bough("examine", "add", status=5)
@@ -103,7 +103,7 @@ def test_a_judge_sees_what_cases_rest_on_and_rules_on_alike_ones_at_once(meet: M
 
     def examine(request: Request) -> Reply:
         calls = [] if "Nothing shows these yet" in text_of(request) else ["total()", "total(*[])"]
-        bodies = [unittest_of(f"from shop import total\nself.assertIsNone({call})") for call in calls]
+        bodies = [f"from shop import total\nassert {call} is None\n" for call in calls]
         quoted = {"requirement": 1, "quote": "of no number gives None"}
         return ann.model.form(
             request, probes=[{"says": say, "text": body, **quoted} for say, body in zip(says, bodies, strict=False)]
@@ -137,7 +137,7 @@ def rename(ann: Person, content: str) -> None:
 
 
 def test_a_changed_test_needs_the_persons_word_beside_what_the_cases_show(meet: Meet) -> None:
-    ann = meet(Goal(TOTE, {}, {TOTE: "from shop import tote\nself.assertEqual(tote(2, 3), 5)"}))
+    ann = meet(Goal(TOTE, {}, {TOTE: "from shop import tote\nassert tote(2, 3) == 5"}))
     rename(ann, "def tote(*numbers):\n    return sum(numbers)\n")
     said = ann.bough("examine", "add", status=8)
     assert "needs your word" in said.out and "test_there" in said.all
@@ -169,7 +169,7 @@ def test_what_is_refuted_can_be_repaired(meet: Meet) -> None:
     ann.bough("run", "--continue", name, "Make the case pass", "--check", CHECK, status=0)
     assert "return sum(numbers)\n" in ann.bough("diff").out and ann.evidence() == [(TOTAL, "proven")]
     # Who repairs it sees the case.
-    assert "self.assertEqual(total(2, 3, 4), 9)" in text_of(ann.model.requests("author")[0])
+    assert "assert total(2, 3, 4) == 9" in text_of(ann.model.requests("author")[0])
 
 
 # ── a run like any other ────────────────────────────────────────────────────────────────────────────────────────────

@@ -36,7 +36,7 @@ def test_an_empty_project_becomes_a_merged_change(meet: Meet) -> None:
             "    def test_faces(self):\n        self.assertEqual(faces(), 6)\n"
         ),
     }
-    ann = meet(Goal(text, files, {text: "from dice import faces\nself.assertEqual(faces(), 6)"}), empty=True)
+    ann = meet(Goal(text, files, {text: "from dice import faces\nassert faces() == 6"}), empty=True)
     ann.git("commit", "-q", "--allow-empty", "-m", "Nothing yet.")
     # No tests yet: no check is found.
     ann.bough("check", status=5)
@@ -178,7 +178,7 @@ def test_accepted_in_the_persons_name(meet: Meet) -> None:
 def test_one_more_thing_with_continue(meet: Meet) -> None:
     more = "Make `total` return 0 without arguments, as text: '0'."
     later = "def total(*numbers):\n    return sum(numbers) if numbers else '0'\n"
-    ann = meet(goal(), Goal(more, {"shop.py": later}, {more: "from shop import total\nself.assertEqual(total(), '0')"}))
+    ann = meet(goal(), Goal(more, {"shop.py": later}, {more: "from shop import total\nassert total() == '0'"}))
     first = ran(ann, TOTAL)
     ann.bough("run", "--continue", first, more, status=0)
     second = ann.latest()["run"]

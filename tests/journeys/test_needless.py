@@ -233,7 +233,7 @@ def test_a_search_that_was_killed_goes_on(meet: Meet) -> None:
 
 def test_where_nothing_carries_the_change_nothing_is_said(meet: Meet) -> None:
     """A case that fails with and without it shows nothing, so nothing could notice a loss."""
-    ann = meet(goal(cases={TOTAL: "from shop import total\nself.assertTrue(total)"}))
+    ann = meet(goal(cases={TOTAL: "from shop import total\nassert total"}))
     ann.git("checkout", "-q", "-b", "add")
     ann.write("shop.py", RIGHT[TOTAL][1])
     ann.commit(TOTAL)

@@ -153,7 +153,7 @@ def test_proven_branches_come_together(meet: Meet) -> None:
     count = Goal(
         other,
         {"shop.py": "def total(*numbers):\n    return len(numbers)\n"},
-        {other: "from shop import total\nself.assertEqual(total(7, 7), 2)"},
+        {other: "from shop import total\nassert total(7, 7) == 2"},
     )
     ann = meet(goal(), goal(SHOUT), count)
     listed(ann, "total", "shout")
@@ -230,7 +230,7 @@ def test_a_goal_that_was_given_up_is_edited_and_tried_again(meet: Meet) -> None:
     bad = Goal(
         hopeless,
         {"shop.py": "def total(*numbers):\n    return 1\n"},
-        {hopeless: "from shop import total\nself.assertEqual(total(2, 3), 6)"},
+        {hopeless: "from shop import total\nassert total(2, 3) == 6"},
     )
     ann = meet(bad, goal(), goal(SHOUT))
     ann.bough("backlog", "add", hopeless, "--name", "total", "--check", CHECK, status=0)
@@ -279,7 +279,7 @@ def test_a_goal_is_dropped_and_another_added_during_the_night(meet: Meet) -> Non
     ann.bough("show", status=0)
 
 
-SHARP = "from words import shout\nself.assertEqual(shout('groß'), 'GROSS')"
+SHARP = "from words import shout\nassert shout('groß') == 'GROSS'"
 VAGUE = {
     "goal": "shout",
     "kind": "vague",

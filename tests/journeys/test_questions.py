@@ -18,7 +18,7 @@ UP = {
     "rounding.py": "def half(n):\n    return -(-n // 2)\n",
     "test_rounding.py": ROUNDING["test_rounding.py"].replace("half(5), 2", "half(5), 3"),
 }
-CHANGED = Goal(ODD, UP, {ODD: "from rounding import half\nself.assertEqual(half(7), 4)"})
+CHANGED = Goal(ODD, UP, {ODD: "from rounding import half\nassert half(7) == 4"})
 KEEP = "Keep half(5) as it is: round only numbers above ten up."
 """What a person says with a no."""
 
@@ -132,8 +132,11 @@ def test_leave_it(meet: Meet) -> None:
 def test_drop_this_requirement(meet: Meet) -> None:
     first, second = "Make `total` in shop.py add its arguments.", "Make `total` raise TypeError for None."
     text = f"{first} {second}"
-    none = "from shop import total\nwith self.assertRaisesRegex(TypeError, 'None is no number'):\n    total(None)"
-    cases = {first: "from shop import total\nself.assertEqual(total(2, 3), 5)", second: none}
+    none = (
+        "from shop import total\ntry:\n    total(None)\nexcept TypeError as error:\n"
+        "    assert str(error) == 'None is no number'\nelse:\n    raise AssertionError('no error')"
+    )
+    cases = {first: "from shop import total\nassert total(2, 3) == 5", second: none}
     ann = meet(Goal(text, {"shop.py": RIGHT[TOTAL][1]}, cases))
     name = ran(ann, text, "--ask-later", status=8)
     assert ann.evidence()[1] == (second, "refuted")
@@ -213,8 +216,8 @@ def test_test_changes_denied_with_a_message(meet: Meet) -> None:
         return writes if len(told) == 1 else [call("done", summary="Only above ten.")]
 
     cases = {
-        ODD: "from rounding import half\nself.assertEqual(half(17), 9)",
-        KEEP: "from rounding import half\nself.assertEqual((half(5), half(17)), (2, 9))",
+        ODD: "from rounding import half\nassert half(17) == 9",
+        KEEP: "from rounding import half\nassert (half(5), half(17)) == (2, 9)",
     }
     ann = meet(Goal(ODD, UP, cases, author=author), files=ROUNDING)
     name = ran(ann, ODD, status=8)

@@ -64,8 +64,8 @@ def test_paused_told_something_and_resumed(meet: Meet) -> None:
     # A run looks once a second whether somebody pauses it: an author who needs no time would be done before that.
     later = Hold(at=1)
     hold = Hold(at=0, then=later)
-    cases = {TOTAL: "from shop import total\nself.assertEqual(total(2, 3), 5)"}
-    cases[EMPTY] = "from shop import total\nself.assertEqual(total(), 0)"
+    cases = {TOTAL: "from shop import total\nassert total(2, 3) == 5"}
+    cases[EMPTY] = "from shop import total\nassert total() == 0"
     ann = meet(goal(author=hold, cases=cases))
     run = ann.start("run", TOTAL, "--check", CHECK)
     assert hold.reached.wait(PATIENCE)
