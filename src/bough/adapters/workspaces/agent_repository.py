@@ -23,6 +23,7 @@ from bough.adapters.workspaces import disk
 from bough.adapters.workspaces.git_program import Git
 from bough.adapters.workspaces.home import ATTRIBUTES
 from bough.adapters.workspaces.repository import Repository
+from bough.adapters.workspaces.saved_scan import build_index
 from bough.core.merge.conflict_hunks import OURS
 from bough.core.textual.spelling import UNREADABLE
 from bough.trust import handles
@@ -153,7 +154,7 @@ def prepare(own: Repository, checkout: Path, past: History, branch: str, tree: s
         (part / name).write_text(text, encoding="utf-8")
     if past.shallow and (shallow := Place(Path(past.objects).parent, "shallow").text()):
         (part / "shallow").write_text(shallow)
-    own.git.run("read-tree", tree, index=part / "index")
+    (part / "index").write_bytes(build_index(own.listings.found(tree)))
     return part
 
 

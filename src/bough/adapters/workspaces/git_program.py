@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
+from bough.adapters.workspaces.objects import read_single
 from bough.core.errors import WorkspaceError
 from bough.trust.files import Place
 from bough.trust.programs import find_program, run_program, start_program
@@ -68,8 +69,16 @@ class Git:
 
     def blobs(self, ids: Sequence[bytes]) -> Iterator[Iterator[bytes]]:
         """Yield the contents of these blobs in order, each in pieces, so that a large one is never wholly in memory."""
-        if not ids:
-            return
+        folder = os.fsencode(self.repo / "objects")
+        for place, id in enumerate(ids):
+            # A task's few new files are single: reading them here takes a fiftieth of the time that git takes to start.
+            body = read_single(folder, id)
+            if body is None:
+                yield from self._read_blobs(ids[place:])
+                return
+            yield iter((body,))
+
+    def _read_blobs(self, ids: Sequence[bytes]) -> Iterator[Iterator[bytes]]:
         # Pass the ids in a file, because with a pipe git and bough could block each other, both waiting to write.
         with tempfile.TemporaryFile() as wanted:
             wanted.write(b"".join(id.hex().encode() + b"\n" for id in ids))

@@ -252,6 +252,20 @@ def find_single(folder: bytes, id: bytes) -> bytes:
     return b"%s/%s/%s" % (folder, name[:2], name[2:])
 
 
+def read_single(folder: bytes, id: bytes) -> bytes | None:
+    """Return the contents of a blob from its single file. Return None if it has none that is whole and small: git
+    then reads the blob, or says what is wrong with it."""
+    fd = disk.open_regular(find_single(folder, id))
+    if fd is None:
+        return None
+    with handles.OpenHandle(fd), suppress(zlib.error):
+        squeezed, plain = os.read(fd, _LOGGED), zlib.decompressobj()
+        head, _, body = plain.decompress(squeezed, _LOGGED).partition(b"\0")
+        if plain.eof and head == b"blob %d" % len(body):
+            return body
+    return None
+
+
 def build_pack(objects: dict[bytes, tuple[bytes, bytes]]) -> tuple[bytes, list[bytes], bytes]:
     """Build a git pack of these objects (kind and body by id), without deltas. Returns its name, its pieces and its
     index, in version 2 of both formats."""

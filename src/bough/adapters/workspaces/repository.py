@@ -19,6 +19,8 @@ from bough.adapters.workspaces.objects import Batch, Objects, unpack
 from bough.core.errors import WorkspaceError
 
 REMEMBERED = 8
+_UNSAFE = re.compile(rb"(?:^|/)(?:\.git|\.{0,2})(?:/|$)", re.IGNORECASE)
+"""A path that git itself never has in a tree."""
 
 
 class TreeCache:
@@ -125,6 +127,8 @@ class Repository:
         for line in self.git.run("ls-tree", "-r", "-t", "-z", "--full-tree", id).split(b"\0"):
             head, _, path = line.partition(b"\t")
             if path:
+                if _UNSAFE.search(path):
+                    raise WorkspaceError(f"The tree {id[:10]} has the invalid path {format_path(path)}.")
                 mode, kind, name = head.split()
                 made = bytes.fromhex(name.decode())
                 self.objects.durable.add(made)

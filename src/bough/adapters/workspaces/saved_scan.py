@@ -112,6 +112,17 @@ def save(path: Path, found: FileIndex, now: int, parts: Path, note: bytes = b"")
     return _make_record(path, seal, kept)
 
 
+def build_index(found: FileIndex) -> bytes:
+    """Build a git index of these files, without any file's stamp."""
+    zeros, head = bytes(24), struct.Struct(">24sI12x20sH")  # Of the numbers about a file, only its mode is known.
+    entries = [
+        head.pack(zeros, int(file.mode, 8), file.id, min(len(path), 0xFFF)) + path + bytes(8 - (62 + len(path)) % 8)
+        for path, file in sorted(found.files())
+    ]
+    body = _HEAD.pack(b"DIRC", 2, len(entries)) + b"".join(entries)
+    return body + hashlib.sha1(body, usedforsecurity=False).digest()
+
+
 def _make_record(path: Path, seal: bytes, kept: _Kept) -> SavedScan:
     folders, _, note = kept
     return SavedScan(path, seal, {where: stamp for where, _, _, stamp, *_ in folders}, note)
