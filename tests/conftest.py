@@ -15,7 +15,7 @@ from bough.adapters.sandboxes.supervisors import SupervisorPool
 from tests import no_waiting, sampling
 from tests.zygote import GARBAGE
 
-pytest_plugins = ("tests.shipped",)
+pytest_plugins = ("tests.forks", "tests.shipped")
 
 # How long an example takes says more about the machine than about the code: what must be fast has a test of its own.
 # A quarter of the usual number of examples with a commit: they differ from run to run, and there are many runs.

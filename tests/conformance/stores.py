@@ -18,7 +18,6 @@ from bough.ports import Store
 LEASE = 15.0
 SHORT = 0.3
 """A lease that can be waited for: of a worker elsewhere nobody knows more than that no heartbeat comes for so long."""
-HERE = worker_id()
 
 
 class Clock:
@@ -257,13 +256,13 @@ async def blobs_are_kept_by_content(store: Store, clock: Clock) -> None:
 
 @promise
 async def a_held_stream_is_refused(store: Store, clock: Clock) -> None:
-    async with store.claim("run", GOAL, HERE, LEASE) as claim:
-        assert (claim.run, claim.task, claim.worker) == ("run", GOAL, HERE)
-        for worker in ("second", HERE):
+    async with store.claim("run", GOAL, worker_id(), LEASE) as claim:
+        assert (claim.run, claim.task, claim.worker) == ("run", GOAL, worker_id())
+        for worker in ("second", worker_id()):
             with pytest.raises(ClaimHeld, match=str(os.getpid())) as refused:
                 async with store.claim("run", GOAL, worker, LEASE):
                     raise AssertionError("held twice")
-            assert refused.value.holder == HERE
+            assert refused.value.holder == worker_id()
         async with store.claim("run", "other", "second", LEASE), store.claim("run-2", GOAL, "second", LEASE):
             await store.append(claim, [note("still ours")], 0)
 

@@ -120,6 +120,9 @@ class Person:
             "LANG": "C.UTF-8",
             "TERM": "dumb",
             "OPENAI_API_KEY": "sk-planted-0123456789abcdef",
+            # The plugins of our own test environment double the time that pytest takes to start, as a check does.
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+            "BOUGH_SANDBOX_ENV": "PYTEST_DISABLE_PLUGIN_AUTOLOAD",
         } | self.extra
 
     # ── commands ────────────────────────────────────────────────────────────────────────────────────────────
