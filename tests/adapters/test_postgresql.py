@@ -1,6 +1,7 @@
 """What several machines need of the store beyond what every store promises: a lost word, workers, files."""
 
 import asyncio
+import os
 import subprocess
 import time
 from collections.abc import Iterator
@@ -130,6 +131,16 @@ def test_a_worker_that_is_started_again_takes_over_from_its_earlier_life(store: 
                 assert await store.holder("run", GOAL) == second.id
 
     asyncio.run(restart())
+
+
+def test_a_drain_outlasts_the_restart_of_a_worker_and_not_its_upgrade(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    member(store.server, "w")
+    assert asyncio.run(store.transact(lambda db: drain(db, "w")))
+    assert member(store.server, "w").beat() == (True, "")  # The same process, which was unresponsive meanwhile.
+    monkeypatch.setattr(os, "getpid", lambda: 1)
+    assert member(store.server, "w").beat() == (False, "")
 
 
 # ── files ───────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -94,8 +94,8 @@ class Serving:
             if ended == "lost" and self._draining.is_set():
                 return "drained"  # Other workers have the tasks now, so nothing is left to finish.
             if ended == "drained":
-                await asyncio.to_thread(intake.stop)
                 with suppress(StoreError):  # If the message cannot be sent, the others notice that the heartbeat ends.
+                    await asyncio.to_thread(intake.stop)
                     await asyncio.to_thread(member.leave)
             return ended
 

@@ -118,17 +118,19 @@ class Member(Struct, eq=False):
         return f"{self.name}{LIFE}{self.life}"
 
     def join(self) -> None:
-        """Become the worker of that name, and release the claims of an earlier process of that name."""
+        """Become the worker of that name, and release the claims of an earlier process of that name. If that was this
+        process, which starts again after it was unresponsive, it still has to exit if somebody asked for that."""
+        place = (socket.gethostname(), os.getpid())
 
         def enter(db: Transaction) -> None:
-            before = db.one("SELECT life FROM workers WHERE worker = %s FOR UPDATE", self.name)
+            before = db.one("SELECT life, draining, host, pid FROM workers WHERE worker = %s FOR UPDATE", self.name)
             if before is not None:
                 _strike_off(db, self.name, before[0])
+            draining = before is not None and before[1] and before[2:] == place
             db.run(
-                "INSERT INTO workers (worker, life, host, pid, slots, tags, version, lease) "
-                "VALUES (%s, %s, %s, %s, %s, %s, %s, %s)",
-                *(self.name, self.life, socket.gethostname(), os.getpid(), self.slots, list(self.tags)),
-                *(self.version, self.lease),
+                "INSERT INTO workers (worker, life, host, pid, slots, tags, version, lease, draining) "
+                "VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)",
+                *(self.name, self.life, *place, self.slots, list(self.tags), self.version, self.lease, draining),
             )
 
         self.server.run(enter, PATIENCE)

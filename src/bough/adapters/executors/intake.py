@@ -78,8 +78,8 @@ class Intake:
         self._limit_to_slots()
         with executor.explain_errors(self._server):
             DBOS.launch()
-        self._dbos = DBOS
-        DBOS.register_queue(executor.QUEUE, polling_interval_sec=executor.POLLED, on_conflict="never_update")
+            self._dbos = DBOS
+            DBOS.register_queue(executor.QUEUE, polling_interval_sec=executor.POLLED, on_conflict="never_update")
 
     def _limit_to_slots(self) -> None:
         """Limit each poll to this worker's free slots: DBOS has one limit for all workers of a queue, while workers
@@ -164,5 +164,6 @@ class Intake:
 
     def stop(self) -> None:
         if self._dbos is not None:
-            self._dbos.destroy()
+            with executor.explain_errors(self._server):
+                self._dbos.destroy()
             self._dbos = None
