@@ -5,13 +5,17 @@ import os
 import subprocess
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import psycopg
 import pytest
+from sqlalchemy.exc import OperationalError
 
 from bough.adapters.executors.fleet import Janitor, Member, drain, list_present_workers
+from bough.adapters.executors.intake import Intake
 from bough.adapters.stores.postgresql import PostgresStore
 from bough.adapters.stores.postgresql_server import Server, Transaction, strip_password
 from bough.adapters.workspaces.exchange import share
@@ -141,6 +145,43 @@ def test_a_drain_outlasts_the_restart_of_a_worker_and_not_its_upgrade(
     assert member(store.server, "w").beat() == (True, "")  # The same process, which was unresponsive meanwhile.
     monkeypatch.setattr(os, "getpid", lambda: 1)
     assert member(store.server, "w").beat() == (False, "")
+
+
+@pytest.mark.parametrize("when", ["launch", "register_queue", "destroy"])
+def test_a_server_that_goes_away_while_a_worker_begins_or_ends_is_said(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    class Queue:
+        """DBOS, but for its threads and its changes to what other tests use."""
+
+        workflow = staticmethod(lambda **options: lambda made: made)
+
+        def __init__(self, config: object) -> None: ...
+
+        @staticmethod
+        def _reach(name: str) -> None:
+            if name == when:
+                raise OperationalError("INSERT", {}, psycopg.OperationalError("server closed the connection"))
+
+        launch = partial(_reach, "launch")
+        destroy = partial(_reach, "destroy")
+
+        @staticmethod
+        def register_queue(name: str, **options: object) -> None:
+            Queue._reach("register_queue")
+
+    async def run_task(task: object, rests: object) -> str:
+        raise AssertionError
+
+    async def begin_and_end() -> None:
+        intake = Intake(store.server, "one", 1, (), run_task)
+        intake.start()
+        intake.stop()
+
+    monkeypatch.setattr("bough.adapters.executors.dbos.load_dbos", lambda: (SimpleNamespace(DBOS=Queue), None))
+    monkeypatch.setattr(Intake, "_limit_to_slots", lambda intake: None)
+    with pytest.raises(StoreError, match="server closed the connection"):
+        asyncio.run(begin_and_end())
 
 
 # ── files ───────────────────────────────────────────────────────────────────────────────────────────────────────────

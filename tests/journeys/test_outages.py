@@ -51,19 +51,3 @@ def test_a_store_that_goes_away_and_comes_back_loses_nothing(
     assert worker.poll() is None, "it serves the next run, too"
     ann.bough("worker", "--drain", "--name", "one", status=0)
     assert ann.end(worker).status == 0
-
-
-@pytest.mark.parametrize("after", sample([0.0, 0.3, 0.6, 0.9], 4))
-def test_a_worker_begins_although_its_store_goes_away_meanwhile(meet: Meet, server: OwnServer, after: float) -> None:
-    ann = meet(goal())
-    ann.extra["BOUGH_STORE"] = f"{server.url}&schema=team"
-    ann.extra["BOUGH_WORKER_ENDPOINTS"] = "*"
-    worker = ann.start("worker", "--name", "one")
-    assert worker.stdout is not None and "1 slot" in worker.stdout.readline()
-    time.sleep(after)  # What it does meanwhile, such as making the tables of its queue, nobody sees.
-    server.stop()
-    server.start()
-    ann.wait(lambda: "one" in ann.bough("workers").out, "it is among the workers")
-    ann.bough("run", TOTAL, "--check", CHECK, "--workers", status=0)
-    ann.bough("worker", "--drain", "--name", "one", status=0)
-    assert ann.end(worker).status == 0
