@@ -3,7 +3,7 @@
     @pytest.mark.parametrize("at", sample(range(0, 142, 2), 4))
 
 Every fourth row runs, and the first of them changes with the commit, so that every row has its turn and none is learned
-by heart. `in_turn` does the same with tests that are no rows of a table and take long: one of four runs with a commit.
+by heart. `in_turn` does the same with tests that are no rows of a table and take long: one of six runs with a commit.
 The seed is printed; TESTS_SEED sets it, to repeat what another run did.
 """
 
@@ -18,7 +18,7 @@ from zlib import crc32
 import pytest
 
 Row = TypeVar("Row")
-TURNS = 4
+TURNS = 6
 SEED = "TESTS_SEED"
 ALL = bool(os.environ.get("TESTS_ALL"))
 long = pytest.mark.skipif(not ALL, reason="scripts/check --all runs it")
@@ -41,6 +41,6 @@ def sample(rows: Iterable[Row], every: int) -> list[Row]:
 
 
 def in_turn(test: Any) -> Any:
-    """Run a test that takes seconds with one commit of four."""
+    """Run a test that takes seconds with one commit of six."""
     mine = crc32(f"{test.__module__}.{test.__name__}".encode()) % TURNS
     return pytest.mark.skipif(not ALL and find_seed() % TURNS != mine, reason="another commit runs it")(test)

@@ -193,7 +193,6 @@ def test_pytest_with_strict_settings(tmp_path: Path) -> None:
     assert has_refused(hidden.output, ["-o cache_dir=x"], ""), "so it is run again as it was written"
 
 
-@in_turn
 def test_no_tests_of_pytests_is_none_passed(tmp_path: Path) -> None:
     ran = run("python -m pytest", write(tmp_path / "work", {"a.py": ""}), tmp_path / "scratch")
     assert (ran.status, ran.report.passed, ran.report.failed, ran.report.cases) == (5, 0, 0, ())

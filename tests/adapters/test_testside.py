@@ -8,7 +8,6 @@ import pytest
 from bough.core.verdict.references import asserts
 from bough.core.verdict.test_files import Restoration, restore_test_side
 from bough.ports import FileChange
-from tests.sampling import in_turn
 
 PYTEST = "python -m pytest -q"
 Files = dict[str, str]
@@ -193,7 +192,6 @@ def test_not_everything_with_these_letters_is_a_test(path: str) -> None:
     assert not restore_test_side([FileChange("M", path)], {path: "3"}, {path: "2"}, "zig build test", ()).changed
 
 
-@in_turn
 def test_many_files_cost_little() -> None:
     before = {f"src/part{n // 20}/m{n}.py": f"def f{n}(x):\n    return x + {n}\n" for n in range(10_000)}
     before |= {"tests/test_a.py": "from m1 import f1\n", "check.sh": "python -m pytest -q\n", "data/one.json": "1"}

@@ -58,7 +58,6 @@ def answered(run: FinishedRun, cast: Court, text: str) -> FinishedRun:
     return asyncio.run(work())
 
 
-@in_turn
 def test_an_answer_is_no_requirement_and_the_second_one_counts_for_nothing(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     choices = app.Choices(model=ScriptedModel(stuck), ask_later=True, max_depth=0)

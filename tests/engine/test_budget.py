@@ -47,7 +47,6 @@ def test_leaves_of_a_plan() -> None:
     assert count_most_leaves(Step("goal", "", steps=(step("a"), step("b")), repeat=3)) == 6
 
 
-@in_turn
 def test_the_ledger_is_said_before_the_run_starts(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     agents = Agents(a=writes("a"), b=writes("b"))

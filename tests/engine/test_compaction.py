@@ -196,7 +196,6 @@ def test_pinned_facts_are_in_every_request_word_for_word(long_run: LongRun) -> N
             assert fact.encode() in seen.body
 
 
-@in_turn
 def test_no_call_is_parted_from_its_result(tmp_path: Path) -> None:
     def twice(number: int) -> Answer:
         calls = (*look(number).calls, *call("list").calls)
@@ -229,7 +228,6 @@ def test_a_fast_model_that_fails_is_replaced_by_plain_rules(tmp_path: Path, fail
     assert DEAD_END in agents(requests)[-1].json["messages"][2]["content"]
 
 
-@in_turn
 def test_without_a_summarizer_no_model_is_asked(tmp_path: Path) -> None:
     outcome, journal, requests = carried_out(project_in(tmp_path / "p", "truncate"), Provider())
     assert outcome.completed
@@ -237,14 +235,12 @@ def test_without_a_summarizer_no_model_is_asked(tmp_path: Path) -> None:
     assert helpers(requests) == []
 
 
-@in_turn
 def test_a_short_conversation_is_left_alone_where_the_window_is_unknown(tmp_path: Path) -> None:
     outcome, journal, _ = carried_out(project_in(tmp_path / "p", window=0), Provider())
     assert outcome.completed
     assert journal.of(e.CompactionStarted, e.Compacted) == []
 
 
-@in_turn
 def test_three_compactions_that_do_not_help_stop_the_attempt(tmp_path: Path) -> None:
     """The brief alone fills the window: nothing that is said later can make it shorter."""
     long_goal = GOAL + "\n" + "\n".join(f"Rule {n}: whatever else is said, {n} plus 0 is {n}." for n in range(500))
@@ -362,7 +358,6 @@ def test_a_refusal_for_its_length_teaches_the_window(tmp_path: Path, says: str) 
     assert outcome.spend.rounds == LOOKS + 1 + len(journal.of(e.HelperAnswered)), "a refused round is not counted twice"
 
 
-@in_turn
 def test_a_brief_that_does_not_fit_halts_and_another_model_resumes(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     refusal = Status(400, body={"error": {"message": "This model's maximum context length is 512 tokens."}})

@@ -303,7 +303,6 @@ def test_a_demand_after_the_last_step_gets_a_small_step_of_its_own(tmp_path: Pat
     assert "c.txt" in run.tree["goal"].files
 
 
-@in_turn
 def test_a_reading_replaces_what_it_contradicts_and_a_person_undoes_that(tmp_path: Path) -> None:
     place = project(tmp_path)
     hears: list[str] = []

@@ -103,7 +103,6 @@ def test_where_most_tests_lack_a_package_the_whole_cannot_run(library: Path) -> 
     assert "only_here is not installed" in journal.of(e.RunHalted)[0].message
 
 
-@in_turn
 @pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 def test_a_check_runs_now_and_the_last_one_can_be_looked_up(tmp_path: Path) -> None:
     root, flag = tmp_path / "p", tmp_path / "flag"
@@ -168,7 +167,6 @@ def test_the_way_to_a_program_can_be_typed_here(
 GEMS = ProjectFacts({"gems.rb": 'gem "bake"'}, ["gems.rb", "a.rb"])
 
 
-@in_turn
 def test_advice_says_where_a_service_a_host_and_a_module_go() -> None:
     none = ProjectFacts({}, [])
     said = [

@@ -35,7 +35,6 @@ def test_an_ignored_environment_is_used(library: Path) -> None:
     assert records.index(e.BaseChecked) < records.index(e.RoundStarted)
 
 
-@in_turn
 def test_what_is_missing_halts_before_anything_is_spent(library: Path) -> None:
     packages = environment(library)
     (packages / "only_here.py").unlink()
@@ -297,7 +296,6 @@ def test_no_file_of_the_persons_is_above_a_checkout(library: Path, sandbox: Mode
     assert (found.passed, found.failed) == (2, 0), found.said
 
 
-@in_turn
 def test_the_command_as_the_person_types_it_counts(tmp_path: Path) -> None:
     """What bough adds to see single tests may be what a test cannot stand."""
     root = tmp_path / "p"

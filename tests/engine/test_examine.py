@@ -273,7 +273,6 @@ def test_never_means_never_and_always_always(tmp_path: Path) -> None:
     assert run.outcome.status == "completed" and run.outcome.spend.rounds == 3
 
 
-@in_turn
 def test_examining_keeps_to_its_share(tmp_path: Path) -> None:
     court = Court(ABLE)
     court.examiner = lambda asked: act("probe", nothing=1)

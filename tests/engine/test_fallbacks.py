@@ -79,7 +79,6 @@ def test_the_next_model_goes_on_in_the_same_round(tmp_path: Path, fault: str) ->
     assert outcome.spend.tokens == 660 + broken and (broken > 0) == (fault == "cut")
 
 
-@in_turn
 def test_a_dead_server_is_left_at_once(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
@@ -98,7 +97,6 @@ def test_a_bad_request_or_a_wrong_key_is_said_and_not_hidden(tmp_path: Path, sta
     assert not second.requests and list_switches(journal) == []
 
 
-@in_turn
 def test_a_refusal_is_an_answer(tmp_path: Path) -> None:
     refused = Answer("I cannot help with that.", stop="refusal", usage=Usage(10, 1))
     with WireModel([refused, FIX, DONE]) as first, WireModel([]) as second:
@@ -114,7 +112,6 @@ def resumed(project: Path, **chosen: Any) -> Outcome:
     return asyncio.run(work())
 
 
-@in_turn
 def test_all_down_is_as_without_a_chain_and_a_resumed_run_begins_with_the_first(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     with WireModel([LOOK, GONE, FIX, DONE]) as first, WireModel([GONE]) as second:
@@ -131,7 +128,6 @@ def test_a_quota_is_waited_for_when_the_rest_is_down(tmp_path: Path) -> None:
     assert outcome.status == "quota" and 7000 < outcome.until - time.time() < 7300
 
 
-@in_turn
 def test_each_tier_has_its_own_chain_and_each_helper_uses_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BOUGH_PLANNING_FLAT", "false")
     gate = replace(call("estimate", atomic=True, steps=1, reason="small"), usage=Usage(50, 5))
@@ -149,7 +145,6 @@ def test_each_tier_has_its_own_chain_and_each_helper_uses_it(tmp_path: Path, mon
     assert_spend(journal.records)
 
 
-@in_turn
 def test_a_model_without_tools_takes_over_with_a_fresh_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BOUGH_MODELS_PROTOCOL", "auto")
     written = Answer(f"Here it is:\n\n```python\n{FIXED}```", usage=Usage(70, 7))
@@ -170,7 +165,6 @@ class WindowedModel(ScriptedModel):
         self.name, self.window = name, window
 
 
-@in_turn
 def test_a_conversation_that_is_too_long_for_the_next_model_is_compacted_first(tmp_path: Path) -> None:
     from bough.core.errors import NotServed
 
@@ -213,7 +207,6 @@ def test_a_repository_s_chain_is_a_wish(tmp_path: Path) -> None:
     assert outcome.status == "unavailable" and not second.requests and list_switches(journal) == []
 
 
-@in_turn
 def test_everybody_says_who_answered(tmp_path: Path) -> None:
     with WireModel([GONE]) as first, WireModel([FIX, DONE]) as second:
         outcome, journal = chained(make_project(tmp_path / "p"), first, second)
@@ -250,7 +243,6 @@ def test_a_killed_run_goes_on_with_the_same_model(tmp_path: Path) -> None:
     assert list_switches(journal) == [("main+1", "openai:b"), ("main", "openai:a")]
 
 
-@in_turn
 @pytest.mark.usefixtures("acceptance_as_shipped")
 def test_an_examiner_of_its_own_is_asked_in_place_of_the_author(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

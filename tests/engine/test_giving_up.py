@@ -63,7 +63,6 @@ def test_one_that_never_recovers_ends_with_a_report_and_its_work_on_the_branch(t
     assert bough(project, "status", "--json").json["task"]["report"] == report
 
 
-@in_turn
 def test_the_report_is_what_a_run_prints_at_its_end(tmp_path: Path) -> None:
     with WireModel(Cast(circular_tools)) as wire:
         said = bough(project_in(tmp_path), *run_args(wire.base_url, "--flat", "--max-depth", "0"))

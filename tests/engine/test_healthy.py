@@ -44,7 +44,6 @@ def test_editing_and_running_the_same_test_many_times_is_healthy(tmp_path: Path)
     healthy(project_in(tmp_path), in_order(*(step for edit in edits for step in (edit, test)), DONE))
 
 
-@in_turn
 def test_paging_through_a_long_file_and_then_using_it_is_healthy(tmp_path: Path) -> None:
     pages = [act("read", path="long.txt", start=1 + 120 * n, lines=120) for n in range(13)]
     fix = act("edit", path="calc.py", old="a - b", new="a + b")
@@ -63,7 +62,6 @@ def test_waiting_for_a_build_that_gets_on_is_healthy(tmp_path: Path) -> None:
     healthy(project, in_order(*[wait] * 12, fix, DONE))
 
 
-@in_turn
 def test_retrying_after_transport_errors_is_healthy(tmp_path: Path) -> None:
     """429 and 503 from the wire, again and again, on the same round."""
     project = project_in(tmp_path)

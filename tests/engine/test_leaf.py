@@ -209,7 +209,6 @@ def test_money_and_tokens_are_limits_too(tmp_path: Path) -> None:
     assert "1.0 US dollars" in outcome.summary
 
 
-@in_turn
 def test_reading_calls_of_a_round_run_at_once_and_writing_ones_in_order(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     both = combine_answers(
@@ -262,7 +261,6 @@ def test_a_read_that_a_crash_cut_off_runs_again(tmp_path: Path) -> None:
     assert outcome.completed and not first.interrupted and "a - b" in first.output
 
 
-@in_turn
 def test_what_a_check_leaves_behind_is_not_work(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     outcome, _ = run_to_end(project, [FIX, DONE], check="touch rubbish.txt && grep -q 'a + b' calc.py")
@@ -270,7 +268,6 @@ def test_what_a_check_leaves_behind_is_not_work(tmp_path: Path) -> None:
     assert outcome.tree[0].files == ("calc.py",)
 
 
-@in_turn
 def test_the_repository_speaks_through_agents_md(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     (project / "AGENTS.md").write_text("Use tabs {everywhere}.\n")
@@ -278,7 +275,6 @@ def test_the_repository_speaks_through_agents_md(tmp_path: Path) -> None:
     assert "Use tabs {everywhere}." in journal.of(e.AttemptStarted)[0].system
 
 
-@in_turn
 def test_long_output_is_cut_for_the_model_and_kept_whole(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     _, journal = run_to_end(project, [call("bash", command="seq 1 100000"), FIX, DONE])
@@ -287,14 +283,12 @@ def test_long_output_is_cut_for_the_model_and_kept_whole(tmp_path: Path) -> None
     assert result.blob
 
 
-@in_turn
 def test_works_in_a_plain_folder(tmp_path: Path) -> None:
     plain = make_project(tmp_path / "plain", repository=False)
     outcome, _ = run_to_end(plain, [FIX, DONE])
     assert outcome.completed
 
 
-@in_turn
 @pytest.mark.parametrize("folder", ["part", ".github"])
 def test_works_in_the_folder_where_the_person_stands(tmp_path: Path, folder: str) -> None:
     make_project(tmp_path / "top" / folder, repository=False)
@@ -304,7 +298,6 @@ def test_works_in_the_folder_where_the_person_stands(tmp_path: Path, folder: str
     assert outcome.tree[0].files == (f"{folder}/calc.py",)
 
 
-@in_turn
 def test_apply_brings_it_into_the_persons_tree(tmp_path: Path) -> None:
     import asyncio
 

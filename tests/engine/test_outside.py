@@ -155,7 +155,6 @@ def _running(words: str) -> bool:
     return False
 
 
-@in_turn
 def test_a_plan_names_agents_of_the_person_and_no_programs(tmp_path: Path) -> None:
     """A workflow is a repository's file: the folder of a program that it names must not become readable."""
     project, own = make_project(tmp_path / "p"), tmp_path / "home" / "private" / "tool"

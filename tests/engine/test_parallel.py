@@ -104,7 +104,6 @@ def test_no_more_at_once_than_jobs(tmp_path: Path) -> None:
         assert len(running) <= 2
 
 
-@in_turn
 def test_edits_of_one_file_that_do_not_meet_are_merged(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p", text=LINES)
     goal = both(step("a", "grep -q ONE text.txt"), step("b", "grep -q SEVEN text.txt"))
@@ -169,7 +168,6 @@ def test_markers_that_are_left_fail_before_any_check(tmp_path: Path) -> None:
     assert "text.txt:6" in verdicts[0].reason and not verdicts[0].command, "no check was run"
 
 
-@in_turn
 def test_additions_at_one_place_need_no_model(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p", text=LINES)
     goal = both(step("a", "grep -q ^a text.txt"), step("b", "grep -q ^b text.txt"))
@@ -257,7 +255,6 @@ def test_a_check_that_fails_at_the_merged_head_becomes_one_too(tmp_path: Path) -
     assert [m.verdict.ruling for m in journal.of(e.ChildMerged) if m.verdict] == ["failed"]
 
 
-@in_turn
 def test_a_merge_that_cannot_be_solved_blocks_the_later_step_and_keeps_the_earlier_work(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p", text=LINES)
     outcome, _ = conflict(project, lambda prompt: DONE)
@@ -279,7 +276,6 @@ def test_a_failing_step_never_takes_the_others_finished_work_with_it(tmp_path: P
     assert not left_behind(project)
 
 
-@in_turn
 def test_one_is_enough_and_the_others_are_called_off(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     asked, never = asyncio.Event(), asyncio.Event()

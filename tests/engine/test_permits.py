@@ -16,7 +16,7 @@ from bough.core.errors import RequestRefused, UsageError
 from bough.services import run_messages
 from bough.testing import ScriptedModel, call
 from tests.harness import journal_of, make_project, run_to_end
-from tests.sampling import in_turn, sample
+from tests.sampling import sample
 from tests.shipped import AGENT_ONLY
 
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
@@ -87,7 +87,6 @@ def test_a_command_is_ruled_on_from_elsewhere(
     assert bool(taken_back) == terminal, "the question at the terminal is taken back"
 
 
-@in_turn
 def test_no_answer_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BOUGH_APPROVE_COMMANDS", "git push")
     monkeypatch.setenv("BOUGH_APPROVE_WAIT", "0.05")

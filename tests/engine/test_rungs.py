@@ -148,7 +148,6 @@ def strong_only(then: Part, stuck: Part) -> Part:
     return until(lambda asked: asked.model == "strong", stuck, then)
 
 
-@in_turn
 def test_a_stronger_model_takes_over_a_goal_that_cannot_be_split(tmp_path: Path) -> None:
     cast = Cast(strong_only(FIX, circular_tools))
     run = told(project_in(tmp_path), cast, strong_model="openai:strong", max_depth=0)
@@ -269,7 +268,6 @@ def test_a_person_is_asked_and_a_fresh_agent_hears_the_answer(tmp_path: Path, st
     assert answered.text == person.answer
 
 
-@in_turn
 def test_a_person_who_is_asked_after_the_repairs_is_heard(tmp_path: Path) -> None:
     person = Person("turn the minus into a plus")
     cast = Cast(until(hinted, in_order(DONE), FIX))

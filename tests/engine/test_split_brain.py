@@ -160,7 +160,6 @@ def beaten(project: Path) -> float:
         return float(last)
 
 
-@in_turn
 def test_a_dead_heart_stops_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     project = make_project(tmp_path / "p")
 

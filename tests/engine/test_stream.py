@@ -36,7 +36,6 @@ def test_every_event_comes_once_and_in_order(tmp_path: Path) -> None:
     assert [record.seq for record in seen] == [record.seq for record in recorded.records]
 
 
-@in_turn
 def test_leaving_early_stops_the_run_and_resume_continues_it(tmp_path: Path) -> None:
     project = make_project(tmp_path)
 

@@ -103,7 +103,6 @@ def stuck(prompt: Prompt) -> Answer:
     return call("done", summary="surely done")
 
 
-@in_turn
 def test_a_question_waits_without_a_process_and_is_answered_later(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     choices = app.Choices(model=ScriptedModel(stuck), ask_later=True, max_depth=0)

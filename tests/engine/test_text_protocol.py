@@ -166,7 +166,6 @@ def test_planners_speak_the_protocol_that_the_trial_showed(tmp_path: Path) -> No
     assert [event.helper for event in run.journal.of(e.HelperAnswered)] == ["trial", "gate", "gate"]
 
 
-@in_turn
 def test_three_answers_without_a_call_change_the_protocol(tmp_path: Path) -> None:
     run, asked = in_text([ABLE, TALK, TALK, TALK, GOOD], tmp_path, protocol="auto")
     assert run.outcome.completed
@@ -294,7 +293,6 @@ def test_attempts_differ_and_start_from_the_beginning(tmp_path: Path) -> None:
     assert "Mind what these tests expect" in told[3] and "6 != 5" in told[3]
 
 
-@in_turn
 def test_attempts_come_to_an_end(tmp_path: Path) -> None:
     (make_project(tmp_path / "p") / "bough.toml").write_text("[ladder]\nattempts = 5\n")
     run, _ = in_text([WRONG], tmp_path, protocol="text")
@@ -353,7 +351,6 @@ def test_the_best_attempt_is_kept_when_the_tokens_are_spent(tmp_path: Path) -> N
     assert run.journal.of(e.WorkspaceRestored)[-1].tree == first.tree
 
 
-@in_turn
 def test_unreadable_answers_in_text_are_said_and_bounded(tmp_path: Path) -> None:
     run, asked = in_text([TALK], tmp_path, protocol="text", rounds=30)
     assert not run.outcome.completed

@@ -21,7 +21,6 @@ from bough.ports.steering import Stop
 from bough.testing import ScriptedModel, call
 from tests.harness import FIXED, QUICK_CHECK, journal_of, make_project, run_to_end
 from tests.interfaces.shell import bough
-from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 
 FIX, DONE = call("write", path="calc.py", content=FIXED), call("done", summary="fixed")
@@ -87,7 +86,6 @@ def test_a_quota_names_its_end(header: str) -> None:
     assert isinstance(soon, TransientError) and soon.retry_after == 30
 
 
-@in_turn
 @pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 def test_a_run_without_quota_waits_and_resumes_on_its_own(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")

@@ -170,7 +170,6 @@ def test_nothing_runs_and_no_key_leaves(planted: Path, attacker: Listener) -> No
                 assert said.status == 8 and "bough trust bad-" in said.err, said
 
 
-@in_turn
 def test_what_it_wants_is_named_with_the_command_that_gives_it(planted: Path, attacker: Listener) -> None:
     said = type_as_victim(planted, "resume", "bad-agent")
     assert said.status == 8 and "agent_env OPENAI_API_KEY" in said.err and "--agent-env OPENAI_API_KEY" in said.err
@@ -208,7 +207,6 @@ def test_only_the_person_opens_it(planted: Path, attacker: Listener) -> None:
     assert type_as_victim(planted, "resume", "bad-endpoint").status == 8 and not attacker.heard
 
 
-@in_turn
 def test_the_options_given_again_are_the_permission(planted: Path, attacker: Listener) -> None:
     url = f"http://127.0.0.1:{attacker.port}/v1"
     assert type_as_victim(planted, "resume", "bad-endpoint", "--rounds", "40").status == 8
@@ -216,7 +214,6 @@ def test_the_options_given_again_are_the_permission(planted: Path, attacker: Lis
     assert said.status != 8 and attacker.heard
 
 
-@in_turn
 def test_a_folder_that_moved_asks_again_unless_it_is_told(planted: Path, attacker: Listener) -> None:
     type_as_victim(planted, "trust", "--yes")
     moved = planted.rename(planted.parent / "moved")

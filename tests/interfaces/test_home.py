@@ -102,7 +102,6 @@ def made(root: Path, name: str) -> str:
     return run_to_end(root, script, goal=f"Write {name}.txt.", check="true")[0].run
 
 
-@in_turn
 def test_work_goes_to_a_branch_a_commit_and_a_pull_request(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     root = make_project(tmp_path / "p")
     git(root, "config", "user.name", "t")

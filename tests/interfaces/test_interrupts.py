@@ -134,7 +134,6 @@ def test_no_check_to_be_found_is_not_verified(tmp_path: Path) -> None:
     assert "bough apply" in said.out and "--partial" in said.out
 
 
-@in_turn
 def test_the_goal_from_standard_input_and_applied_at_the_end(project: Path) -> None:
     with WireModel(repair()) as wire:
         said = bough(project, "run", "--file", "-", *run_args(wire.base_url)[2:], "--apply", stdin="Make add add.\n")
@@ -142,7 +141,6 @@ def test_the_goal_from_standard_input_and_applied_at_the_end(project: Path) -> N
     assert (project / "calc.py").read_text() == FIXED
 
 
-@in_turn
 def test_a_refused_apply_is_reported_after_the_summary(project: Path) -> None:
     def meddle(request: dict[str, object]) -> object:
         (project / "calc.py").write_text("# mine\n")

@@ -10,7 +10,6 @@ from bough import app
 from bough.core.errors import UsageError
 from bough.core.messages import Answer, Call
 from tests.harness import FIXED, QUICK_CHECK, make_project, run_to_end
-from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 from tests.wire import Reply, WireModel
 
@@ -29,7 +28,6 @@ def reply(request: dict[str, Any]) -> Reply:
     return Answer(calls=(DONE,) if '"role": "tool"' in json.dumps(request["messages"]) else (WRITE,))
 
 
-@in_turn
 def test_runs_use_what_was_learned_once_they_are_told_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = make_project(tmp_path / "project")
     monkeypatch.setenv("BOUGH_PLANNING_PROMPTS", "optimised")

@@ -7,7 +7,6 @@ import pytest
 from bough.core.planning.plan import Condition, Plan, Step
 from bough.interfaces.terminal.plan_tree import render_plan
 from tests.interfaces.shell import bough, here
-from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
@@ -125,7 +124,6 @@ def test_show_draws_the_tree(project: Path, capsys: Capture) -> None:
     assert (push["run"], push["env"]) == ('git push origin "$INPUT_what"', {"INPUT_what": "x"})
 
 
-@in_turn
 def test_wrong_usage_is_one_sentence_with_the_way_out(project: Path, capsys: Capture) -> None:
     for args, part in {
         ("show",): "takes one FILE",

@@ -120,7 +120,6 @@ def test_no_check_then_a_test_is_written_in_the_stream(tmp_path: Path) -> None:
     assert (none["command"], found["found"]) == ("", "there are Python tests (test_calc.py)")
 
 
-@in_turn
 def test_no_check_and_none_is_written_in_the_stream(tmp_path: Path) -> None:
     with WireModel([act("write", path="calc.py", content=FIXED), *[act("done", summary="fixed")] * 2]) as wire:
         said = bough(project(tmp_path, "none", {"calc.py": CALC}), *run_args(wire.base_url, "--json", check=None))

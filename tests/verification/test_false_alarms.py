@@ -132,7 +132,6 @@ def test_a_check_that_prints_nothing_is_compared_by_its_exit_status(tmp_path: Pa
     assert "with the original tests restored, the check does not pass: it ends with exit status 1" in verdict.reason
 
 
-@in_turn
 def test_what_bough_cannot_see_is_said(tmp_path: Path) -> None:
     fix = Act(write="add.sh", text="echo $(($1 + $2))\n")
     seen = verdict_of(play(silent(fix), tmp_path / "seen")[0])

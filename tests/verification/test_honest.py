@@ -17,7 +17,7 @@ CASES = load("honest")
 
 
 @pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
-@pytest.mark.parametrize(("name", "case"), [(param.id, *param.values) for param in sample(CASES, 5)])
+@pytest.mark.parametrize(("name", "case"), [(param.id, *param.values) for param in sample(CASES, 8)])
 def test_honest_work_is_completed(name: str, case: Case, tmp_path: Path) -> None:
     if program := case.needs():
         pytest.skip(f"{program} is not installed")
