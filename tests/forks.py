@@ -13,7 +13,6 @@ import pickle
 import selectors
 import signal
 import socket
-import sys
 import traceback
 import warnings
 from collections import deque
@@ -22,6 +21,8 @@ from contextlib import suppress
 from typing import Any, NoReturn
 
 import pytest
+
+from tests.zygote import leave
 
 _AHEAD = 2
 """The tests that a fork has: the one that it runs, and the next, by which pytest knows what to keep for it."""
@@ -71,9 +72,8 @@ class _Fork:
             self._tell(self.given[-1])
 
     def close(self) -> None:
-        if not self.told:
-            self.told = True
-            self._tell(None)
+        self.told = True
+        self._tell(None)
 
     def hear(self) -> Iterator[tuple[str, Any] | None]:
         """What it has said; None when it has ended."""
@@ -115,6 +115,8 @@ class _Forks:
         self._feed(fork)
 
     def _feed(self, fork: _Fork) -> None:
+        if fork.told:  # It ends after the test that it has.
+            return
         if not fork.waiting:
             busiest = max(self._open, key=lambda each: len(each.waiting))
             for _ in range(-(-len(busiest.waiting) // 2)):
@@ -216,10 +218,7 @@ def _serve(session: pytest.Session, link: socket.socket, name: str) -> NoReturn:
     except BaseException:  # noqa: BLE001 (whoever reads the output has to see it, and nobody else can handle it)
         traceback.print_exc()
     finally:
-        for stream in (sys.stdout, sys.stderr):
-            with suppress(OSError, ValueError):
-                stream.flush()
-        os._exit(status)
+        leave(status)
 
 
 def _settle(config: pytest.Config, name: str) -> None:

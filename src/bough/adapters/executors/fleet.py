@@ -4,6 +4,7 @@ Promises: a worker without a heartbeat for its lease, by the observer's clock an
 removed together with all its claims, in one transaction; a removed worker learns it from its next heartbeat. No two
 clocks are ever compared. A worker that is restarted under its name takes over from its earlier process."""
 
+import hashlib
 import os
 import secrets
 import socket
@@ -13,6 +14,7 @@ from collections.abc import Collection, Sequence
 import msgspec
 from msgspec import Struct, field
 
+from bough.adapters.stores.liveness import worker_id
 from bough.adapters.stores.postgresql import renew_claims
 from bough.adapters.stores.postgresql_server import Server, Transaction
 from bough.adapters.stores.sql import PATIENCE
@@ -100,6 +102,16 @@ def explain_wait(unheld: Sequence[tuple[str, Sequence[str]]], there: Sequence[Wo
     return ""
 
 
+_PROCESS = 8
+"""The characters of a life that name its process."""
+
+
+def _make_life() -> str:
+    """Return a new name. It begins with that of the process, which stays when the process starts itself again."""
+    process = hashlib.sha256(worker_id().encode()).hexdigest()[:_PROCESS]
+    return process + secrets.token_hex(4)
+
+
 class Member(Struct, eq=False):
     """This process in its role as one of the workers."""
 
@@ -111,26 +123,26 @@ class Member(Struct, eq=False):
     lease: float = LEASE
     left: Collection[int] = ()
     """The claims that it failed to release; see `SqlStore.left`."""
-    life: str = field(default_factory=lambda: secrets.token_hex(4))
+    life: str = field(default_factory=_make_life)
 
     @property
     def id(self) -> str:
         return f"{self.name}{LIFE}{self.life}"
 
     def join(self) -> None:
-        """Become the worker of that name, and release the claims of an earlier process of that name. If that was this
-        process, which starts again after it was unresponsive, it still has to exit if somebody asked for that."""
-        place = (socket.gethostname(), os.getpid())
+        """Become the worker of that name, and release the claims of its earlier life. If that was in this process,
+        which starts again after it was unresponsive, it still has to exit if somebody asked for that."""
 
         def enter(db: Transaction) -> None:
-            before = db.one("SELECT life, draining, host, pid FROM workers WHERE worker = %s FOR UPDATE", self.name)
+            before = db.one("SELECT life, draining FROM workers WHERE worker = %s FOR UPDATE", self.name)
             if before is not None:
                 _strike_off(db, self.name, before[0])
-            draining = before is not None and before[1] and before[2:] == place
+            draining = before is not None and before[1] and before[0][:_PROCESS] == self.life[:_PROCESS]
             db.run(
                 "INSERT INTO workers (worker, life, host, pid, slots, tags, version, lease, draining) "
                 "VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)",
-                *(self.name, self.life, *place, self.slots, list(self.tags), self.version, self.lease, draining),
+                *(self.name, self.life, socket.gethostname(), os.getpid(), self.slots, list(self.tags)),
+                *(self.version, self.lease, draining),
             )
 
         self.server.run(enter, PATIENCE)

@@ -128,7 +128,8 @@ class Repository:
             head, _, path = line.partition(b"\t")
             if path:
                 if _UNSAFE.search(path):
-                    raise WorkspaceError(f"The tree {id[:10]} has the invalid path {format_path(path)}.")
+                    bad = f"The tree {id[:10]} has the invalid path {format_path(path)}, which git never writes"
+                    raise WorkspaceError(f"{bad}: use another commit.")
                 mode, kind, name = head.split()
                 made = bytes.fromhex(name.decode())
                 self.objects.durable.add(made)

@@ -35,6 +35,8 @@ EXTENSION = b"BOUG"
 with a capital."""
 _HEAD = struct.Struct(">4sII")
 _ENTRY = struct.Struct(">10I20sH")
+_BARE = struct.Struct(">24xI12x20sH")
+"""An entry without a stamp, which takes a third of the time: a whole tree has very many."""
 _NO_STAMP = STAMP.pack(*(0,) * 7)
 _SEAL = 20
 """The size in bytes of the checksum at the end of the file."""
@@ -114,9 +116,8 @@ def save(path: Path, found: FileIndex, now: int, parts: Path, note: bytes = b"")
 
 def build_index(found: FileIndex) -> bytes:
     """Build a git index of these files, without any file's stamp."""
-    zeros, head = bytes(24), struct.Struct(">24sI12x20sH")  # Of the numbers about a file, only its mode is known.
     entries = [
-        head.pack(zeros, int(file.mode, 8), file.id, min(len(path), 0xFFF)) + path + bytes(8 - (62 + len(path)) % 8)
+        _BARE.pack(int(file.mode, 8), file.id, min(len(path), 0xFFF)) + path + bytes(8 - (_BARE.size + len(path)) % 8)
         for path, file in sorted(found.files())
     ]
     body = _HEAD.pack(b"DIRC", 2, len(entries)) + b"".join(entries)
